@@ -51,21 +51,15 @@ MORE_FUNCTIONS = "I have updated some more functions you can choose from. What a
 class BfclSettings(Settings):
     """Settings of the environment ``bfcl``."""
 
-    category: str | tuple[str, ...] = Field(
-        default="single_turn",
-        description="A category or group, or a list of them: simple_python, live, multi_turn, all.",
-    )
-    data: Path | None = Field(
-        default=None,
-        description="Folder of questions; without it, those of installed bfcl-eval.",
-        json_schema_extra=CONTENT,
-    )
-    mode: Mode = Field(
-        default="fc",
-        description="fc: functions are offered as tools. prompt: they stand in the system's "
-        "message, and the model writes calls as text.",
-    )
-    rules: Rules = Field(default="official", description="official or fixed: whose verdicts.")
+    category: str | tuple[str, ...] = "single_turn"
+    """A category or group, or a list of them: simple_python, live, multi_turn, all."""
+    data: Path | None = Field(default=None, json_schema_extra=CONTENT)
+    """Folder of questions; without it, those of installed bfcl-eval."""
+    mode: Mode = "fc"
+    """fc: functions are offered as tools. prompt: they stand in the system's message, and the
+    model writes calls as text."""
+    rules: Rules = "official"
+    """official or fixed: whose verdicts."""
 
 
 class Bfcl:

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
-
 from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
 from adp.eval.scorers.base import broken
 from adp.rollouts.environment import Settings
@@ -35,20 +33,13 @@ OFFICIAL, FIXED, ABSTAINED, MALFORMED, CALLED = (
 class BfclScorerSettings(Settings):
     """Settings of the scorer ``bfcl``."""
 
-    data: Path | None = Field(
-        default=None,
-        description="Folder of questions, for trajectories whose task is not in the store; "
-        "without it, those of installed bfcl-eval.",
-    )
-    mode: Mode | None = Field(
-        default=None,
-        description="fc or prompt: form of the answers; without it, what the trajectory says, "
-        "else fc.",
-    )
-    missing_as_zero: bool = Field(
-        default=False,
-        description="Count categories that were not run as 0 in overall figures, as BFCL does.",
-    )
+    data: Path | None = None
+    """Folder of questions, for trajectories whose task is not in the store; without it, those of
+    installed bfcl-eval."""
+    mode: Mode | None = None
+    """fc or prompt: form of the answers; without it, what the trajectory says, else fc."""
+    missing_as_zero: bool = False
+    """Count categories that were not run as 0 in overall figures, as BFCL does."""
 
 
 class BfclScorer:

@@ -23,9 +23,17 @@ MAX_DEPTH = 500
 """Nesting beyond this is a reject, and keeps every other reader from overflowing."""
 
 encode = msgspec.json.encode
-_object = msgspec.json.Decoder(dict[str, Raw])
-_array = msgspec.json.Decoder(list[Raw])
-_value = msgspec.json.Decoder()
+
+decode_object = msgspec.json.Decoder(dict[str, Raw]).decode
+"""Decode one level of a JSON object; ``bytes`` or `Raw`. Of duplicate keys the last wins (see
+`lost_keys`). Raises `msgspec.DecodeError` when the text is not JSON, or not an object."""
+
+decode_array = msgspec.json.Decoder(list[Raw]).decode
+"""Decode one level of a JSON array. Raises `msgspec.DecodeError` when the text is none."""
+
+decode_value = msgspec.json.Decoder().decode
+"""Decode a JSON value whole. Big integers stay integers; floats become Python floats."""
+
 _any_raw = msgspec.json.Decoder(Raw)
 
 _WHITESPACE = b" \t\r\n"
@@ -40,29 +48,6 @@ _NUMBER_START = f'"{NUMBER_MARK}'.encode()
 _MARKED_NUMBER = re.compile(f'"{NUMBER_MARK}(NaN|-?Infinity)"')
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NON_ASCII = re.compile(r"[^\x00-\x7e]")
-
-
-def decode_object(text: bytes | Raw) -> dict[str, Raw]:
-    """Decode one level of a JSON object. Of duplicate keys the last wins (see `lost_keys`).
-
-    Raises:
-        msgspec.DecodeError: the text is not JSON, or not an object.
-    """
-    return _object.decode(text)
-
-
-def decode_array(text: bytes | Raw) -> list[Raw]:
-    """Decode one level of a JSON array.
-
-    Raises:
-        msgspec.DecodeError: the text is not JSON, or not an array.
-    """
-    return _array.decode(text)
-
-
-def decode_value(text: bytes | Raw | str) -> Any:
-    """Decode a JSON value whole. Big integers stay integers; floats become Python floats."""
-    return _value.decode(text)
 
 
 def is_valid(text: str | bytes) -> bool:
@@ -88,9 +73,7 @@ def first_byte(raw: Raw | bytes) -> int:
     A NaN or infinity that `sanitise` marked is no string: it gives ``N``.
     """
     view = memoryview(raw)
-    if not len(view):
-        return 0
-    first = view[0]
+    first = view[0] if view else 0
     if first == 0x22 and len(view) > 1 and view[1] == 0xF4 and view[:5] == _NUMBER_START:
         return 0x4E
     return first
@@ -142,8 +125,7 @@ def lost_keys(text: Raw | bytes, decoded: dict[str, Raw]) -> list[str]:
 
 def _is_spaced(text: Raw | bytes, decoded: dict[str, Raw]) -> bool:
     """Whether a space follows the first colon of an object, as ``json.dumps`` writes it."""
-    first = next(iter(decoded), "")
-    return memoryview(text)[len(first) + 4 : len(first) + 5].tobytes() == b" "
+    return bool(decoded) and memoryview(text)[len(next(iter(decoded))) + 4] == 0x20
 
 
 def escape_non_ascii(text: str) -> str:

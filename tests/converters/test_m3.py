@@ -604,13 +604,13 @@ _names = st.lists(st.sampled_from(["REWARD_A", "REWARD_B", "C"]), min_size=1, un
 def test_labels_of_sums(names):
     text = "+".join(f"{{{name}}}" for name in names)
     assert labels_of(text) == (names, True)
-    assert reward_of(names, whole=False) == text
+    assert reward_of(names, single=False) == text
 
 
 @given(st.text(alphabet="{}+A", max_size=8))
 def test_labels_of_anything(text):
     labels, regular = labels_of(text)
-    assert reward_of(labels, whole=not regular) == text
+    assert reward_of(labels, single=not regular) == text
     assert len(set(labels)) == len(labels)
 
 

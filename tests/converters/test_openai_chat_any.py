@@ -1,18 +1,14 @@
-"""OpenAI chat: any record comes back token by token, and the quick way gives the same rows."""
+"""OpenAI chat: any record comes back token by token."""
 
 from __future__ import annotations
 
 import json
 import re
 
-import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from adp.converters.openai_chat import CONVERTER, read
-from adp_schema import jsontext
-from adp_schema.builder import Origin, RowBuilder
+from adp.converters.openai_chat import CONVERTER
 from adp_schema.losses import Losses
-from adp_schema.protocols import RawRecord
 from tests.converters.strategies import openai_records
 from tests.effort import examples
 from tests.roundtrip import read_one, write_one
@@ -53,29 +49,3 @@ def test_any_record_comes_back(data):
     assert trajectory.raw == []
     assert tokens(write_one(CONVERTER, trajectory, losses)) == tokens(data)
     assert losses.items == []
-
-
-def rows(data: bytes) -> object:
-    marked = not jsontext.is_valid(data)
-    text = jsontext.sanitise(data) if marked else data
-    builder, losses = RowBuilder(), Losses()
-    builder.begin(Origin(0, "d", {"source_hash": "h"}, marked=marked))
-    CONVERTER.read(RawRecord(text, "f", 1, 0, len(data), marked), builder, losses)
-    builder.close_record(losses)
-    return {name: [_plain(row) for row in found] for name, found in builder.rows.items()}
-
-
-def _plain(row: dict[str, object]) -> dict[str, object]:
-    out = {name: value for name, value in row.items() if value is not None}
-    if isinstance(extra := out.get("extra"), str):
-        out["extra"] = json.loads(extra)
-    return out
-
-
-@MANY
-@given(openai_records())
-def test_the_quick_way_gives_the_same_rows(data):
-    quick = rows(data)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(read, "read_usual_message", lambda *_: False)
-        assert rows(data) == quick

@@ -40,6 +40,7 @@ def stores(tmp_path_factory) -> list[Path]:
     return made
 
 
+@pytest.mark.slow
 def test_a_killed_merge_ends_the_same(stores, tmp_path):
     series = kill.check(merge(*stores), tmp_path, kills=1)
     assert series.killed

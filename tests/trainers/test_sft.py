@@ -78,7 +78,11 @@ def _kind(store: Store, kind: str, **more: Any) -> Any:
     return config_of(store, **values, **more)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+SLOW = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("rslora", "olora", "lora+")]
+"""These go the way of lora; only PEFT is told another word."""
+
+
+@pytest.mark.parametrize("kind", ["lora", "dora", "pissa", "full", *SLOW])
 def test_each_kind_trains_and_what_is_saved_is_what_was_trained(
     store: Store, tmp_path: Path, kind: str
 ) -> None:

@@ -65,7 +65,7 @@ def print_table(reader: pa.RecordBatchReader, limit: int) -> None:
             break
     names = unique_names(reader.schema.names)
     numbers = [_is_number(kind) for kind in reader.schema.types]
-    footer = _footer(len(shown), count, whole=full)
+    footer = _footer(len(shown), count, exact=full)
     if sum(max(len(one_line(name, CELL)) + 2, _NARROW) for name in names) > screen.width:
         _print_lists(screen, names, shown)
         if any(value is None for row in shown for value in row):
@@ -110,12 +110,12 @@ class Bytes(int):
     """How many bytes a value has that is not shown."""
 
 
-def _footer(shown: int, count: int, *, whole: bool) -> str:
+def _footer(shown: int, count: int, *, exact: bool) -> str:
     rows = "1 row" if count == 1 else f"{count:,} rows"
     if shown == count:
         return rows
-    cut = f"{count - shown:,}" if whole else f"more than {count - shown:,}"
-    return f"{shown:,} of {'' if whole else 'more than '}{rows}, {cut} cut; --limit 0 shows all"
+    cut = f"{count - shown:,}" if exact else f"more than {count - shown:,}"
+    return f"{shown:,} of {'' if exact else 'more than '}{rows}, {cut} cut; --limit 0 shows all"
 
 
 def _print_grid(

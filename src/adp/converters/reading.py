@@ -37,12 +37,7 @@ def record_fields(record: RawRecord, losses: Losses) -> dict[str, Raw]:
     Raises:
         RecordError: it is no object.
     """
-    try:
-        fields = jsontext.decode_object(record.data)
-    except msgspec.ValidationError:
-        raise RecordError("expected an object") from None
-    report_lost(record.data, fields, "$", losses)
-    return fields
+    return object_fields(record.data, "$", losses)
 
 
 def object_fields(
@@ -53,9 +48,10 @@ def object_fields(
     Raises:
         RecordError: it is no object; the message says ``what`` was expected.
     """
-    if jsontext.first_byte(raw) != BRACE:
-        raise RecordError(f"expected {what}", path)
-    fields = jsontext.decode_object(raw)
+    try:
+        fields = jsontext.decode_object(raw)
+    except msgspec.DecodeError:
+        raise RecordError(f"expected {what}", path) from None
     report_lost(raw, fields, path, losses)
     return fields
 
@@ -64,6 +60,8 @@ def report_lost(text: Raw | bytes, decoded: dict[str, Raw], path: str, losses: L
     """Report keys that an object has twice, and those whose characters cannot be stored."""
     for name in jsontext.lost_keys(text, decoded):
         losses.add(f"{path}.{name}", "the key occurs twice; the last value was kept")
+    if "".join(decoded).isascii():
+        return
     for name in filter(jsontext.has_mark, decoded):
         result = jsontext.mend_text(name)[0]
         losses.add(f"{path}.{result}", "lone surrogates in the key were replaced")

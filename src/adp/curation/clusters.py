@@ -19,24 +19,18 @@ FEW = 20
 class ClusterOptions(OpOptions):
     """Options of an op that keeps one trajectory of each cluster."""
 
-    attempts: Literal["separate", "together"] = Field(
-        "separate",
-        description="separate: two trajectories with the same task_id of the same data set are "
-        "never duplicates; together: they may be.",
-    )
+    attempts: Literal["separate", "together"] = "separate"
+    """separate: two trajectories with the same task_id of the same data set are never
+    duplicates; together: they may be."""
     keep: tuple[str, ...] = Field(DEFAULT_KEEP, description=KEEP_TEXT)
-    drop: bool = Field(
-        True, description="Leave out all but the anchors; false only adds the columns."
-    )
-    alarm: Literal["stop", "warn"] = Field(
-        "stop", description="What happens when too much would go: stop the recipe, or say so."
-    )
-    alarm_cluster: float = Field(
-        0.05, gt=0, le=1, description="Share of all trajectories that one cluster may hold."
-    )
-    alarm_loss: float = Field(
-        0.5, gt=0, le=1, description="Share of a data set that may go; fewer than 20 always may."
-    )
+    drop: bool = True
+    """Leave out all but the anchors; false only adds the columns."""
+    alarm: Literal["stop", "warn"] = "stop"
+    """What happens when too much would go: stop the recipe, or say so."""
+    alarm_cluster: float = Field(0.05, gt=0, le=1)
+    """Share of all trajectories that one cluster may hold."""
+    alarm_loss: float = Field(0.5, gt=0, le=1)
+    """Share of a data set that may go; fewer than 20 always may."""
 
     @field_validator("keep")
     @classmethod

@@ -15,16 +15,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict
 
+from adp.core.options import OptionsModel
 from adp.curation.pool import Pool
 from adp_schema.model import Trajectory
 
 
-class OpOptions(BaseModel):
+class OpOptions(OptionsModel):
     """Base of the options of an op: what stands under its name in a recipe."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     def given(self) -> frozenset[str]:
         """Names of the options that differ from their defaults.

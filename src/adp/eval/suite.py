@@ -32,21 +32,28 @@ Named = str | Mapping[str, Any]
 class Suite(Settings):
     """A suite of tasks with what scores them."""
 
-    name: str = Field(min_length=1, description="What to call it.")
-    about: str = Field(default="", description="What it measures, one sentence.")
-    environment: Named = Field(description="Environment: NAME:key=value,... or an object.")
-    tasks: str = Field(description="File of tasks, store, or SPLIT:COUNT[:SEED].")
-    split: str | None = Field(default=None, description="Of a file or a store, only this split.")
-    scorers: tuple[Named, ...] = Field(default=("outcome",), description="Scorers, likewise.")
-    n: int = Field(default=1, ge=1, description="Attempts at each task.")
-    seed: int = Field(default=0, description="Seed of the run.")
-    limits: Limits = Field(default_factory=Limits, description="Budgets of an episode.")
-    minimum: Mapping[str, float] = Field(
-        default_factory=dict, description="Figure -> the least that it must be."
-    )
-    maximum: Mapping[str, float] = Field(
-        default_factory=dict, description="Figure -> the most that it may be."
-    )
+    name: str = Field(min_length=1)
+    """What to call it."""
+    about: str = ""
+    """What it measures, one sentence."""
+    environment: Named
+    """Environment: NAME:key=value,... or an object."""
+    tasks: str
+    """File of tasks, store, or SPLIT:COUNT[:SEED]."""
+    split: str | None = None
+    """Of a file or a store, only this split."""
+    scorers: tuple[Named, ...] = ("outcome",)
+    """Scorers, likewise."""
+    n: int = Field(default=1, ge=1)
+    """Attempts at each task."""
+    seed: int = 0
+    """Seed of the run."""
+    limits: Limits = Field(default_factory=Limits)
+    """Budgets of an episode."""
+    minimum: Mapping[str, float] = Field(default_factory=dict)
+    """Figure -> the least that it must be."""
+    maximum: Mapping[str, float] = Field(default_factory=dict)
+    """Figure -> the most that it may be."""
 
 
 SUITES: Registry[Suite] = Registry(

@@ -6,7 +6,9 @@ import json
 from datetime import date
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
+
+from adp.core.options import OptionsModel
 
 Window = Literal["drop", "keep_start", "keep_ends", "sliding"]
 RESERVED = frozenset({"messages", "tools", "documents", "add_generation_prompt", "strftime_now"})
@@ -16,93 +18,56 @@ Reasoning = Literal["keep", "strip", "last_turn"]
 Words = Literal["keep", "before", "drop", "refuse"]
 
 
-class RenderOptions(BaseModel):
+class RenderOptions(OptionsModel):
     """How trajectories become tokens."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    train: Literal["all", "last_step", "last_turn"] = Field(
-        default="all",
-        description="Which of the steps that have a weight are trained: all, the last one "
-        "(M3's mask_history), or those after the last message of the user.",
-    )
-    reasoning: Reasoning = Field(
-        default="keep",
-        description="Reasoning that the template is given: of all steps, of none, or of those "
-        "after the last message of the user. The template decides how to write it.",
-    )
-    tools: Literal["template", "text"] = Field(
-        default="template",
-        description="Where tools and calls stand: in the template's own form, or as text in the "
-        "Hermes manner, for templates that know no tools.",
-    )
-    parallel_calls: Literal["keep", "split"] = Field(
-        default="keep",
-        description="split: a step with several calls becomes one message for each call with its "
-        "result, for templates that take one call a message.",
-    )
-    words: Words = Field(
-        default="keep",
-        description="What becomes of words beside calls in a template that drops these. keep: such "
-        "a step is not trained, and is context without its words, as the template writes it; "
-        "before: the words are a message of their own before that of the calls, and both are "
-        "trained; drop: the calls are trained without the words; refuse: the whole chat is "
-        "refused. All are counted.",
-    )
-    max_length: int | None = Field(
-        default=None,
-        ge=8,
-        description="Tokens of a row. null: no limit; training takes that of the model tiny alone.",
-    )
-    window: Window = Field(
-        default="drop",
-        description="What becomes of a row that is too long: drop it; keep_start: keep its first "
-        "steps; keep_ends: keep system, task and the last steps; sliding: several rows, each with "
-        "system and task, that train every step once.",
-    )
-    overlap: float = Field(
-        default=0.25,
-        ge=0,
-        lt=1,
-        description="sliding: share of a window that earlier steps may fill.",
-    )
-    branches: tuple[str, ...] = Field(
-        default=(),
-        description="Kinds of branches that are rendered besides the main lines; 'all' for all. "
-        "Steps of the parent are context.",
-    )
-    template_options: dict[str, Any] = Field(
-        default_factory=dict,
-        description="Given to the chat template by name, such as enable_thinking: false.",
-    )
-    date: str = Field(
-        default="2024-07-26",
-        pattern=r"^\d{4}-\d{2}-\d{2}$",
-        description="The date that templates write which ask for today's; fixed, so that the "
-        "same input gives the same rows.",
-    )
-    chat_template: str | None = Field(
-        default=None, description="A chat template in place of the tokenizer's own, as text."
-    )
-    history: Literal["exact", "one_row"] = Field(
-        default="exact",
-        description="Where the template rewrites history. exact: several rows, in each of which "
-        "the trained steps see what they will see at inference; one_row: one row, as the template "
-        "writes the whole chat.",
-    )
-    end_of_turn: Literal["require", "allow"] = Field(
-        default="require",
-        description="require: refuse to train on steps that end with no token at which generation "
-        "stops; allow: train on them, and count them.",
-    )
-    trust_remote_code: bool = Field(
-        default=False, description="Run the tokenizer's code that the model brings with it."
-    )
-    check: Literal["sampled", "all"] = Field(
-        default="sampled",
-        description="At how many steps it is checked that the row begins with what the model "
-        "would see there: at those that may differ by their form, or at all.",
-    )
+    train: Literal["all", "last_step", "last_turn"] = "all"
+    """Which of the steps that have a weight are trained: all, the last one (M3's mask_history),
+    or those after the last message of the user."""
+    reasoning: Reasoning = "keep"
+    """Reasoning that the template is given: of all steps, of none, or of those after the last
+    message of the user. The template decides how to write it."""
+    tools: Literal["template", "text"] = "template"
+    """Where tools and calls stand: in the template's own form, or as text in the Hermes manner,
+    for templates that know no tools."""
+    parallel_calls: Literal["keep", "split"] = "keep"
+    """split: a step with several calls becomes one message for each call with its result, for
+    templates that take one call a message."""
+    words: Words = "keep"
+    """What becomes of words beside calls in a template that drops these. keep: such a step is
+    not trained, and is context without its words, as the template writes it; before: the words
+    are a message of their own before that of the calls, and both are trained; drop: the calls
+    are trained without the words; refuse: the whole chat is refused. All are counted."""
+    max_length: int | None = Field(default=None, ge=8)
+    """Tokens of a row. null: no limit; training takes that of the model tiny alone."""
+    window: Window = "drop"
+    """What becomes of a row that is too long: drop it; keep_start: keep its first steps;
+    keep_ends: keep system, task and the last steps; sliding: several rows, each with system and
+    task, that train every step once."""
+    overlap: float = Field(default=0.25, ge=0, lt=1)
+    """sliding: share of a window that earlier steps may fill."""
+    branches: tuple[str, ...] = ()
+    """Kinds of branches that are rendered besides the main lines; 'all' for all. Steps of the
+    parent are context."""
+    template_options: dict[str, Any] = Field(default_factory=dict)
+    """Given to the chat template by name, such as enable_thinking: false."""
+    date: str = Field(default="2024-07-26", pattern=r"^\d{4}-\d{2}-\d{2}$")
+    """The date that templates write which ask for today's; fixed, so that the same input gives
+    the same rows."""
+    chat_template: str | None = None
+    """A chat template in place of the tokenizer's own, as text."""
+    history: Literal["exact", "one_row"] = "exact"
+    """Where the template rewrites history. exact: several rows, in each of which the trained
+    steps see what they will see at inference; one_row: one row, as the template writes the whole
+    chat."""
+    end_of_turn: Literal["require", "allow"] = "require"
+    """require: refuse to train on steps that end with no token at which generation stops; allow:
+    train on them, and count them."""
+    trust_remote_code: bool = False
+    """Run the tokenizer's code that the model brings with it."""
+    check: Literal["sampled", "all"] = "sampled"
+    """At how many steps it is checked that the row begins with what the model would see there:
+    at those that may differ by their form, or at all."""
 
     @field_validator("branches", mode="before")
     @classmethod

@@ -21,8 +21,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict
 
+from adp.core.options import OptionsModel
 from adp.core.registry import Registry
 from adp.rollouts.turns import Message, Outcome, Tool, Turn
 from adp_schema.errors import UsageError
@@ -198,10 +199,10 @@ CONTENT: dict[str, Any] = {"resume": "content"}
 is not gone on with when that has changed."""
 
 
-class Settings(BaseModel):
+class Settings(OptionsModel):
     """Settings of an environment, a policy or a scorer; unknown names are refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
+    model_config = ConfigDict(coerce_numbers_to_str=True)
 
     made_in: ClassVar[Path | None] = None
     """File of the user's that defines what is set; a run notes the hash of its bytes."""

@@ -34,106 +34,109 @@ TINY = "tiny"
 class TinySection(ConfigSection):
     """Shape of the model ``tiny``, which is built on the spot with random weights."""
 
-    architecture: Literal["qwen3", "llama"] = Field("qwen3", description="Its architecture.")
-    hidden_size: int = Field(64, ge=8, description="Width.")
-    intermediate_size: int = Field(128, ge=8, description="Width inside a layer.")
-    num_hidden_layers: int = Field(2, ge=1, description="Layers.")
-    num_attention_heads: int = Field(4, ge=1, description="Heads.")
-    num_key_value_heads: int = Field(2, ge=1, description="Heads of keys and values.")
-    max_position_embeddings: int = Field(32768, ge=16, description="Longest row.")
-    tie_word_embeddings: bool = Field(False, description="One matrix for input and output.")
-    seed: int = Field(0, ge=0, description="Seed of the weights.")
+    architecture: Literal["qwen3", "llama"] = "qwen3"
+    """Its architecture."""
+    hidden_size: int = Field(default=64, ge=8)
+    """Width."""
+    intermediate_size: int = Field(default=128, ge=8)
+    """Width inside a layer."""
+    num_hidden_layers: int = Field(default=2, ge=1)
+    """Layers."""
+    num_attention_heads: int = Field(default=4, ge=1)
+    """Heads."""
+    num_key_value_heads: int = Field(default=2, ge=1)
+    """Heads of keys and values."""
+    max_position_embeddings: int = Field(default=32768, ge=16)
+    """Longest row."""
+    tie_word_embeddings: bool = False
+    """One matrix for input and output."""
+    seed: int = Field(default=0, ge=0)
+    """Seed of the weights."""
 
 
 class ModelSection(ConfigSection):
     """The model that is trained."""
 
-    model_name_or_path: str = Field(
-        TINY, description="A folder, a name on the Hub, or tiny: a small one made on the spot."
-    )
-    model_revision: str | None = Field(None, description="Revision on the Hub.")
-    adapter_name_or_path: str | None = Field(
-        None,
-        description="A LoRA adapter to go on with. It is trained further; DPO and KTO take the "
-        "adapter as it was for their reference.",
-    )
-    tokenizer_name_or_path: str | None = Field(
-        None, description="Another tokenizer; null: the model's own."
-    )
-    trust_remote_code: bool = Field(False, description="Run code that lies beside the model.")
-    dtype: Dtype | None = Field(
-        None,
-        description="Type of the weights. null: as they are stored; float32 for full fine-tuning "
-        "without ZeRO, because small steps vanish in weights of 16 bits.",
-    )
-    attn_implementation: str | None = Field(
-        None, description="sdpa, eager, flash_attention_2, ...; null: what transformers chooses."
-    )
-    load_in_4bit: bool = Field(False, description="Load the weights in 4 bits (QLoRA).")
-    load_in_8bit: bool = Field(False, description="Load the weights in 8 bits.")
-    bnb_4bit_quant_type: Literal["nf4", "fp4"] = Field("nf4", description="Form of 4 bits.")
-    bnb_4bit_compute_dtype: Dtype = Field("bfloat16", description="Type of the computation.")
-    use_bnb_nested_quant: bool = Field(True, description="Quantise the constants, too.")
-    device_map: str | None = Field(None, description="How layers are spread over devices.")
-    tiny: TinySection = Field(default_factory=made(TinySection), description="Shape of tiny.")
+    model_name_or_path: str = TINY
+    """A folder, a name on the Hub, or tiny: a small one made on the spot."""
+    model_revision: str | None = None
+    """Revision on the Hub."""
+    adapter_name_or_path: str | None = None
+    """A LoRA adapter to go on with. It is trained further; DPO and KTO take the adapter as it
+    was for their reference."""
+    tokenizer_name_or_path: str | None = None
+    """Another tokenizer; null: the model's own."""
+    trust_remote_code: bool = False
+    """Run code that lies beside the model."""
+    dtype: Dtype | None = None
+    """Type of the weights. null: as they are stored; float32 for full fine-tuning without ZeRO,
+    because small steps vanish in weights of 16 bits."""
+    attn_implementation: str | None = None
+    """sdpa, eager, flash_attention_2, ...; null: what transformers chooses."""
+    load_in_4bit: bool = False
+    """Load the weights in 4 bits (QLoRA)."""
+    load_in_8bit: bool = False
+    """Load the weights in 8 bits."""
+    bnb_4bit_quant_type: Literal["nf4", "fp4"] = "nf4"
+    """Form of 4 bits."""
+    bnb_4bit_compute_dtype: Dtype = "bfloat16"
+    """Type of the computation."""
+    use_bnb_nested_quant: bool = True
+    """Quantise the constants, too."""
+    device_map: str | None = None
+    """How layers are spread over devices."""
+    tiny: TinySection = Field(default_factory=made(TinySection))
+    """Shape of tiny."""
 
 
 class DataSection(ConfigSection):
     """Stores, and which of their trajectories."""
 
-    store: str | None = Field(
-        None, description="The store; relative to the configuration. Paths and URLs."
-    )
-    splits: tuple[str, ...] | None = Field(
-        None, description="Only trajectories of these splits; null: all."
-    )
-    eval_store: str | None = Field(None, description="A store to measure the loss on.")
-    eval_splits: tuple[str, ...] | None = Field(
-        None,
-        description="Splits to measure the loss on; of eval_store, or without it of the store.",
-    )
-    eval_share: float = Field(
-        0.0,
-        ge=0,
-        lt=1,
-        description="Share of the trajectories to measure the loss on, when there is no "
-        "eval_store. Chosen by the hash of the task, so that no task is on both sides.",
-    )
-    max_rows: int | None = Field(
-        None, ge=1, description="Train on so many rows at most, chosen by the seed."
-    )
-    workers: int | None = Field(None, ge=1, description="Processes that render; null: one a core.")
+    store: str | None = None
+    """The store; relative to the configuration. Paths and URLs."""
+    splits: tuple[str, ...] | None = None
+    """Only trajectories of these splits; null: all."""
+    eval_store: str | None = None
+    """A store to measure the loss on."""
+    eval_splits: tuple[str, ...] | None = None
+    """Splits to measure the loss on; of eval_store, or without it of the store."""
+    eval_share: float = Field(default=0.0, ge=0, lt=1)
+    """Share of the trajectories to measure the loss on, when there is no eval_store. Chosen by
+    the hash of the task, so that no task is on both sides."""
+    max_rows: int | None = Field(default=None, ge=1)
+    """Train on so many rows at most, chosen by the seed."""
+    workers: int | None = Field(default=None, ge=1)
+    """Processes that render; null: one a core."""
 
 
 class LoraSection(ConfigSection):
     """A LoRA adapter, under PEFT's names. ``lora: null`` trains all weights."""
 
-    r: int = Field(16, ge=1, description="Rank.")
-    lora_alpha: int = Field(32, ge=1, description="Scale: alpha / r, with rsLoRA alpha / sqrt(r).")
-    lora_dropout: float = Field(0.0, ge=0, lt=1, description="Dropout before the adapter.")
-    target_modules: str | tuple[str, ...] = Field(
-        "all-linear", description="Names of modules, a regular expression, or all-linear."
-    )
-    exclude_modules: tuple[str, ...] | None = Field(
-        None, description="Names of modules that get no adapter."
-    )
-    modules_to_save: tuple[str, ...] | None = Field(
-        None, description="Modules that are trained as a whole and saved with the adapter."
-    )
-    bias: Literal["none", "all", "lora_only"] = Field("none", description="Biases to train.")
-    use_dora: bool = Field(False, description="DoRA: direction and size apart.")
-    use_rslora: bool = Field(False, description="rsLoRA: the scale is alpha / sqrt(r).")
-    init_lora_weights: str | bool = Field(
-        True,
-        description="true, gaussian, pissa, pissa_niter_16, olora, orthogonal. pissa and olora "
-        "change the base; the adapter is converted on saving, so that it fits the original.",
-    )
-    loraplus_lr_ratio: float | None = Field(
-        None, gt=0, description="LoRA+: learning rate of B over that of A, such as 16."
-    )
-    loraplus_lr_embedding: float = Field(
-        1e-6, gt=0, description="LoRA+: learning rate of embeddings."
-    )
+    r: int = Field(default=16, ge=1)
+    """Rank."""
+    lora_alpha: int = Field(default=32, ge=1)
+    """Scale: alpha / r, with rsLoRA alpha / sqrt(r)."""
+    lora_dropout: float = Field(default=0.0, ge=0, lt=1)
+    """Dropout before the adapter."""
+    target_modules: str | tuple[str, ...] = "all-linear"
+    """Names of modules, a regular expression, or all-linear."""
+    exclude_modules: tuple[str, ...] | None = None
+    """Names of modules that get no adapter."""
+    modules_to_save: tuple[str, ...] | None = None
+    """Modules that are trained as a whole and saved with the adapter."""
+    bias: Literal["none", "all", "lora_only"] = "none"
+    """Biases to train."""
+    use_dora: bool = False
+    """DoRA: direction and size apart."""
+    use_rslora: bool = False
+    """rsLoRA: the scale is alpha / sqrt(r)."""
+    init_lora_weights: str | bool = True
+    """true, gaussian, pissa, pissa_niter_16, olora, orthogonal. pissa and olora change the base;
+    the adapter is converted on saving, so that it fits the original."""
+    loraplus_lr_ratio: float | None = Field(default=None, gt=0)
+    """LoRA+: learning rate of B over that of A, such as 16."""
+    loraplus_lr_embedding: float = Field(default=1e-6, gt=0)
+    """LoRA+: learning rate of embeddings."""
 
     @field_validator("init_lora_weights")
     @classmethod
@@ -153,69 +156,76 @@ class LoraSection(ConfigSection):
 class TrainingSection(ConfigSection):
     """How it is trained, under the names of TRL's configurations."""
 
-    num_train_epochs: float = Field(1.0, gt=0, description="Passes over the data.")
-    max_steps: int = Field(-1, ge=-1, description="Steps instead of epochs; -1: by epochs.")
-    per_device_train_batch_size: int = Field(1, ge=1, description="Rows of a process at once.")
-    per_device_eval_batch_size: int = Field(1, ge=1, description="The same while measuring.")
-    gradient_accumulation_steps: int = Field(8, ge=1, description="Batches for one step.")
-    learning_rate: float | None = Field(
-        None,
-        gt=0,
-        description="null: 2e-4 for SFT with LoRA and 2e-5 without; for the other methods 5e-6 "
-        "with LoRA and 1e-6 without.",
-    )
-    lr_scheduler_type: str = Field("cosine", description="How the learning rate falls.")
-    warmup_steps: float = Field(
-        0.03, ge=0, description="Steps to warm up; below 1 it is a share of all steps."
-    )
-    weight_decay: float = Field(0.0, ge=0, description="Weight decay.")
-    max_grad_norm: float = Field(1.0, ge=0, description="Gradients are cut to this norm.")
-    optim: str = Field("adamw_torch", description="Optimiser, by its name in transformers.")
-    adam_beta1: float = Field(0.9, ge=0, lt=1, description="Beta 1 of Adam.")
-    adam_beta2: float = Field(0.999, ge=0, lt=1, description="Beta 2 of Adam.")
-    adam_epsilon: float = Field(1e-8, gt=0, description="Epsilon of Adam.")
-    bf16: bool | Literal["auto"] = Field(
-        "auto",
-        description="Compute in bfloat16. auto: where the GPU or the processor has instructions "
-        "for it, else in float32; true: also where it is emulated, with a warning; null is auto.",
-    )
-    fp16: bool = Field(False, description="Compute in float16.")
-    tf32: bool | None = Field(None, description="Let float32 products use TF32; null: torch's.")
-    gradient_checkpointing: bool = Field(
-        True, description="Compute activations twice to save memory."
-    )
-    packing: bool = Field(
-        False, description="SFT: put several rows into one, none of which sees another."
-    )
-    packing_strategy: Literal["bfd", "bfd_split", "wrapped"] = Field(
-        "bfd", description="bfd: best fit decreasing; the others cut rows and are refused."
-    )
-    train_sampling_strategy: Literal["random", "sequential", "group_by_length"] = Field(
-        "random", description="Order of the rows; KTO takes them as they are."
-    )
-    loss_type: Literal["nll", "dft"] = Field("nll", description="SFT: the loss.")
-    seed: int = Field(42, ge=0, lt=1 << 32, description="Seed of all that is random.")
-    logging_steps: int = Field(1, ge=1, description="Steps between two lines of the log.")
-    save_strategy: Literal["no", "steps", "epoch"] = Field(
-        "steps", description="When a checkpoint to go on from is written."
-    )
-    save_steps: int = Field(100, ge=1, description="Steps between two checkpoints.")
-    save_total_limit: int | None = Field(2, ge=1, description="Checkpoints that are kept.")
-    save_only_model: bool = Field(
-        False, description="Checkpoints without optimiser: smaller, but none can be resumed."
-    )
-    eval_strategy: Literal["no", "steps", "epoch"] | None = Field(
-        None, description="When the loss is measured; null: after each epoch, if there is data."
-    )
-    eval_steps: int | None = Field(None, ge=1, description="Steps between two measurements.")
-    use_cpu: bool = Field(False, description="Train on the CPU also where there is a GPU.")
-    full_determinism: bool = Field(
-        False, description="Only kernels that give the same bits each time; slower on a GPU."
-    )
-    dataloader_num_workers: int = Field(0, ge=0, description="Processes that read rows.")
-    other: dict[str, Any] = Field(
-        default_factory=dict, description="Further fields of TRL's configuration, by name."
-    )
+    num_train_epochs: float = Field(default=1.0, gt=0)
+    """Passes over the data."""
+    max_steps: int = Field(default=-1, ge=-1)
+    """Steps instead of epochs; -1: by epochs."""
+    per_device_train_batch_size: int = Field(default=1, ge=1)
+    """Rows of a process at once."""
+    per_device_eval_batch_size: int = Field(default=1, ge=1)
+    """The same while measuring."""
+    gradient_accumulation_steps: int = Field(default=8, ge=1)
+    """Batches for one step."""
+    learning_rate: float | None = Field(default=None, gt=0)
+    """null: 2e-4 for SFT with LoRA and 2e-5 without; for the other methods 5e-6 with LoRA and
+    1e-6 without."""
+    lr_scheduler_type: str = "cosine"
+    """How the learning rate falls."""
+    warmup_steps: float = Field(default=0.03, ge=0)
+    """Steps to warm up; below 1 it is a share of all steps."""
+    weight_decay: float = Field(default=0.0, ge=0)
+    """Weight decay."""
+    max_grad_norm: float = Field(default=1.0, ge=0)
+    """Gradients are cut to this norm."""
+    optim: str = "adamw_torch"
+    """Optimiser, by its name in transformers."""
+    adam_beta1: float = Field(default=0.9, ge=0, lt=1)
+    """Beta 1 of Adam."""
+    adam_beta2: float = Field(default=0.999, ge=0, lt=1)
+    """Beta 2 of Adam."""
+    adam_epsilon: float = Field(default=1e-8, gt=0)
+    """Epsilon of Adam."""
+    bf16: bool | Literal["auto"] = "auto"
+    """Compute in bfloat16. auto: where the GPU or the processor has instructions for it, else in
+    float32; true: also where it is emulated, with a warning; null is auto."""
+    fp16: bool = False
+    """Compute in float16."""
+    tf32: bool | None = None
+    """Let float32 products use TF32; null: torch's."""
+    gradient_checkpointing: bool = True
+    """Compute activations twice to save memory."""
+    packing: bool = False
+    """SFT: put several rows into one, none of which sees another."""
+    packing_strategy: Literal["bfd", "bfd_split", "wrapped"] = "bfd"
+    """bfd: best fit decreasing; the others cut rows and are refused."""
+    train_sampling_strategy: Literal["random", "sequential", "group_by_length"] = "random"
+    """Order of the rows; KTO takes them as they are."""
+    loss_type: Literal["nll", "dft"] = "nll"
+    """SFT: the loss."""
+    seed: int = Field(default=42, ge=0, lt=1 << 32)
+    """Seed of all that is random."""
+    logging_steps: int = Field(default=1, ge=1)
+    """Steps between two lines of the log."""
+    save_strategy: Literal["no", "steps", "epoch"] = "steps"
+    """When a checkpoint to go on from is written."""
+    save_steps: int = Field(default=100, ge=1)
+    """Steps between two checkpoints."""
+    save_total_limit: int | None = Field(default=2, ge=1)
+    """Checkpoints that are kept."""
+    save_only_model: bool = False
+    """Checkpoints without optimiser: smaller, but none can be resumed."""
+    eval_strategy: Literal["no", "steps", "epoch"] | None = None
+    """When the loss is measured; null: after each epoch, if there is data."""
+    eval_steps: int | None = Field(default=None, ge=1)
+    """Steps between two measurements."""
+    use_cpu: bool = False
+    """Train on the CPU also where there is a GPU."""
+    full_determinism: bool = False
+    """Only kernels that give the same bits each time; slower on a GPU."""
+    dataloader_num_workers: int = Field(default=0, ge=0)
+    """Processes that read rows."""
+    other: dict[str, Any] = Field(default_factory=dict)
+    """Further fields of TRL's configuration, by name."""
 
     @field_validator("bf16", mode="before")
     @classmethod
@@ -233,56 +243,54 @@ class TrainingSection(ConfigSection):
 class LaunchSection(ConfigSection):
     """How many processes train, and how they share the work."""
 
-    processes: int = Field(1, ge=1, description="Processes; on GPUs one for each.")
-    zero: Literal[0, 2, 3] = Field(
-        0, description="0: every process holds the model (DDP); 2, 3: DeepSpeed's ZeRO."
-    )
-    offload: bool = Field(
-        False, description="ZeRO: keep the optimiser, with 3 the weights too, in main memory."
-    )
-    main_process_port: int | None = Field(
-        None, ge=1, lt=65536, description="Port of the first process; null: a free one."
-    )
+    processes: int = Field(default=1, ge=1)
+    """Processes; on GPUs one for each."""
+    zero: Literal[0, 2, 3] = 0
+    """0: every process holds the model (DDP); 2, 3: DeepSpeed's ZeRO."""
+    offload: bool = False
+    """ZeRO: keep the optimiser, with 3 the weights too, in main memory."""
+    main_process_port: int | None = Field(default=None, ge=1, lt=65536)
+    """Port of the first process; null: a free one."""
 
 
 class ReportSection(ConfigSection):
     """What is written about the run."""
 
-    tensorboard: bool = Field(False, description="Write events for TensorBoard, too.")
-    report_to: tuple[str, ...] = Field(
-        (), description="Further trackers of transformers, such as wandb."
-    )
-    run_name: str | None = Field(None, description="Name of the run.")
+    tensorboard: bool = False
+    """Write events for TensorBoard, too."""
+    report_to: tuple[str, ...] = ()
+    """Further trackers of transformers, such as wandb."""
+    run_name: str | None = None
+    """Name of the run."""
 
 
 class TrainConfig(ConfigSection):
     """A training run."""
 
-    method: Method = Field("sft", description="sft, dpo, kto or grpo.")
-    output_dir: str | None = Field(
-        None, description="Where the result goes; relative to the configuration. -o wins."
-    )
-    model: ModelSection = Field(default_factory=made(ModelSection), description="The model.")
-    data: DataSection = Field(default_factory=made(DataSection), description="What is trained on.")
-    render: RenderOptions = Field(
-        default_factory=made(RenderOptions),
-        description="How trajectories become tokens, and how long a row may be.",
-    )
-    lora: LoraSection | None = Field(
-        default_factory=made(LoraSection), description="The adapter; null: train all weights."
-    )
-    training: TrainingSection = Field(
-        default_factory=made(TrainingSection), description="How it is trained."
-    )
-    dpo: DpoSection = Field(default_factory=made(DpoSection), description="Only for method dpo.")
-    kto: KtoSection = Field(default_factory=made(KtoSection), description="Only for method kto.")
-    grpo: GrpoSection = Field(
-        default_factory=made(GrpoSection), description="Only for method grpo."
-    )
-    launch: LaunchSection = Field(default_factory=made(LaunchSection), description="Processes.")
-    report: ReportSection = Field(
-        default_factory=made(ReportSection), description="What is written."
-    )
+    method: Method = "sft"
+    """sft, dpo, kto or grpo."""
+    output_dir: str | None = None
+    """Where the result goes; relative to the configuration. -o wins."""
+    model: ModelSection = Field(default_factory=made(ModelSection))
+    """The model."""
+    data: DataSection = Field(default_factory=made(DataSection))
+    """What is trained on."""
+    render: RenderOptions = Field(default_factory=made(RenderOptions))
+    """How trajectories become tokens, and how long a row may be."""
+    lora: LoraSection | None = Field(default_factory=made(LoraSection))
+    """The adapter; null: train all weights."""
+    training: TrainingSection = Field(default_factory=made(TrainingSection))
+    """How it is trained."""
+    dpo: DpoSection = Field(default_factory=made(DpoSection))
+    """Only for method dpo."""
+    kto: KtoSection = Field(default_factory=made(KtoSection))
+    """Only for method kto."""
+    grpo: GrpoSection = Field(default_factory=made(GrpoSection))
+    """Only for method grpo."""
+    launch: LaunchSection = Field(default_factory=made(LaunchSection))
+    """Processes."""
+    report: ReportSection = Field(default_factory=made(ReportSection))
+    """What is written."""
 
     @field_validator("model", mode="before")
     @classmethod

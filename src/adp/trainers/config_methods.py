@@ -10,6 +10,7 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from adp.core.options import OptionsModel
 from adp.trainers.losses import terms
 from adp_schema.errors import UsageError
 
@@ -24,10 +25,10 @@ Reference = Literal["start", "base"]
 Divergence = Literal["reverse_kl", "forward_kl", "js_divergence", "alpha_divergence"]
 
 
-class ConfigSection(BaseModel):
+class ConfigSection(OptionsModel):
     """A section of the configuration: unknown names are errors, and nothing changes later."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+    model_config = ConfigDict(protected_namespaces=())
 
 
 Made = TypeVar("Made", bound=BaseModel)
@@ -41,48 +42,44 @@ def made(kind: type[Made]) -> Callable[[], Made]:
 class DpoSection(ConfigSection):
     """Direct preference optimisation."""
 
-    loss_type: tuple[DpoLoss, ...] = Field(
-        ("sigmoid",),
-        min_length=1,
-        description="Losses that are added up, by their names in TRL; also orpo and simpo. "
-        "M3's names stand in docs/dpo-losses.md.",
-    )
-    loss_weights: tuple[float, ...] | None = Field(
-        None, description="Weight of each loss; null: 1 each."
-    )
-    beta: float = Field(0.1, ge=0, description="How strongly the policy is held to the reference.")
-    label_smoothing: float = Field(
-        0.0, ge=0, lt=0.5, description="Chance that a pair is the wrong way round."
-    )
-    ld_alpha: float | None = Field(
-        None,
-        ge=0,
-        le=1,
-        description="LD-DPO: weight of the tokens by which one side is longer than the other.",
-    )
-    f_divergence_type: Divergence = Field("reverse_kl", description="Divergence to the reference.")
-    f_alpha_divergence_coef: float = Field(0.5, description="Alpha of alpha_divergence.")
-    discopop_tau: float = Field(0.05, gt=0, description="Temperature of discopop.")
-    simpo_gamma: float = Field(0.5, ge=0, description="Margin of simpo.")
-    use_weighting: bool = Field(False, description="Weigh pairs by the policy (WPO).")
-    disable_dropout: bool = Field(True, description="Train without dropout.")
-    precompute_ref_log_probs: bool = Field(
-        False, description="Compute the reference's probabilities once, before the training."
-    )
-    precompute_ref_batch_size: int | None = Field(
-        None, ge=1, description="Batch size of that; null: the batch size of training."
-    )
-    reference: Reference = Field(
-        "start",
-        description="What the policy is compared with. start: the model as it is before this "
-        "training, with the adapter that the training begins with; base: the model without it.",
-    )
-    ref_model_name_or_path: str | None = Field(
-        None, description="Another model as the reference; null: as `reference` says."
-    )
-    sync_ref_model: bool = Field(False, description="Move the reference towards the policy.")
-    ref_model_mixup_alpha: float = Field(0.6, ge=0, le=1, description="Share of that move.")
-    ref_model_sync_steps: int = Field(512, ge=1, description="Steps between two moves.")
+    loss_type: tuple[DpoLoss, ...] = Field(default=("sigmoid",), min_length=1)
+    """Losses that are added up, by their names in TRL; also orpo and simpo. M3's names stand in
+    docs/dpo-losses.md."""
+    loss_weights: tuple[float, ...] | None = None
+    """Weight of each loss; null: 1 each."""
+    beta: float = Field(default=0.1, ge=0)
+    """How strongly the policy is held to the reference."""
+    label_smoothing: float = Field(default=0.0, ge=0, lt=0.5)
+    """Chance that a pair is the wrong way round."""
+    ld_alpha: float | None = Field(default=None, ge=0, le=1)
+    """LD-DPO: weight of the tokens by which one side is longer than the other."""
+    f_divergence_type: Divergence = "reverse_kl"
+    """Divergence to the reference."""
+    f_alpha_divergence_coef: float = 0.5
+    """Alpha of alpha_divergence."""
+    discopop_tau: float = Field(default=0.05, gt=0)
+    """Temperature of discopop."""
+    simpo_gamma: float = Field(default=0.5, ge=0)
+    """Margin of simpo."""
+    use_weighting: bool = False
+    """Weigh pairs by the policy (WPO)."""
+    disable_dropout: bool = True
+    """Train without dropout."""
+    precompute_ref_log_probs: bool = False
+    """Compute the reference's probabilities once, before the training."""
+    precompute_ref_batch_size: int | None = Field(default=None, ge=1)
+    """Batch size of that; null: the batch size of training."""
+    reference: Reference = "start"
+    """What the policy is compared with. start: the model as it is before this training, with the
+    adapter that the training begins with; base: the model without it."""
+    ref_model_name_or_path: str | None = None
+    """Another model as the reference; null: as `reference` says."""
+    sync_ref_model: bool = False
+    """Move the reference towards the policy."""
+    ref_model_mixup_alpha: float = Field(default=0.6, ge=0, le=1)
+    """Share of that move."""
+    ref_model_sync_steps: int = Field(default=512, ge=1)
+    """Steps between two moves."""
 
     @field_validator("loss_type", mode="before")
     @classmethod
@@ -117,84 +114,78 @@ def _divergence(kind: str, losses: tuple[str, ...]) -> None:
 class KtoSection(ConfigSection):
     """Kahneman-Tversky optimisation: single trajectories that are good or bad."""
 
-    rows: Literal["success", "reward", "pairs"] = Field(
-        "success",
-        description="What says which trajectories are good: their success, their reward and "
-        "reward_threshold, or the side of a pair that they stand on.",
-    )
-    reward_threshold: float = Field(
-        0.5, allow_inf_nan=False, description="rows: reward: good from this reward on."
-    )
-    loss_type: Literal["kto", "apo_zero_unpaired"] = Field("kto", description="The loss.")
-    beta: float = Field(0.1, ge=0, description="How strongly the policy is held to the reference.")
-    desirable_weight: float = Field(1.0, ge=0, description="Weight of good ones.")
-    undesirable_weight: float = Field(1.0, ge=0, description="Weight of bad ones.")
-    disable_dropout: bool = Field(True, description="Train without dropout.")
-    precompute_ref_log_probs: bool = Field(
-        False, description="Compute the reference's probabilities once, before the training."
-    )
-    precompute_ref_batch_size: int | None = Field(
-        None, ge=1, description="Batch size of that; null: the batch size of training."
-    )
-    reference: Reference = Field(
-        "start",
-        description="What the policy is compared with. start: the model as it is before this "
-        "training, with the adapter that the training begins with; base: the model without it.",
-    )
-    ref_model_name_or_path: str | None = Field(
-        None, description="Another model as the reference; null: as `reference` says."
-    )
+    rows: Literal["success", "reward", "pairs"] = "success"
+    """What says which trajectories are good: their success, their reward and reward_threshold,
+    or the side of a pair that they stand on."""
+    reward_threshold: float = Field(default=0.5, allow_inf_nan=False)
+    """rows: reward: good from this reward on."""
+    loss_type: Literal["kto", "apo_zero_unpaired"] = "kto"
+    """The loss."""
+    beta: float = Field(default=0.1, ge=0)
+    """How strongly the policy is held to the reference."""
+    desirable_weight: float = Field(default=1.0, ge=0)
+    """Weight of good ones."""
+    undesirable_weight: float = Field(default=1.0, ge=0)
+    """Weight of bad ones."""
+    disable_dropout: bool = True
+    """Train without dropout."""
+    precompute_ref_log_probs: bool = False
+    """Compute the reference's probabilities once, before the training."""
+    precompute_ref_batch_size: int | None = Field(default=None, ge=1)
+    """Batch size of that; null: the batch size of training."""
+    reference: Reference = "start"
+    """What the policy is compared with. start: the model as it is before this training, with the
+    adapter that the training begins with; base: the model without it."""
+    ref_model_name_or_path: str | None = None
+    """Another model as the reference; null: as `reference` says."""
 
 
 class GrpoSection(ConfigSection):
     """Group relative policy optimisation: the model answers, rewards say how well."""
 
-    prompts: Literal["first", "steps"] = Field(
-        "first",
-        description="What is asked: the first messages of each task, or what the model saw "
-        "before every trained step.",
-    )
-    calls_from: Literal["logged", "task"] = Field(
-        "logged",
-        description="Calls that calls and calls_exact expect: those that the run made there, or "
-        "those that the task names.",
-    )
-    rewards: tuple[str, ...] = Field(
-        (),
-        description="Rewards that are added up: answer, calls, calls_exact, format, json, length, "
-        "or module:function of your own, which needs --allow-python.",
-    )
-    length_buffer: int = Field(
-        64, ge=1, description="length: tokens before max_completion_length that cost reward."
-    )
-    reward_weights: tuple[float, ...] | None = Field(
-        None, description="Weight of each reward; null: 1 each."
-    )
-    num_generations: int = Field(8, ge=2, description="Answers to a prompt.")
-    max_prompt_length: int | None = Field(
-        None, ge=1, description="Longer prompts are left out and counted; null: no limit."
-    )
-    max_completion_length: int = Field(512, ge=1, description="Tokens of an answer at most.")
-    temperature: float = Field(1.0, gt=0, description="Temperature of sampling.")
-    top_p: float = Field(1.0, gt=0, le=1, description="Share of the probability sampled from.")
-    top_k: int = Field(0, ge=0, description="Number of tokens sampled from; 0: all.")
-    beta: float = Field(0.0, ge=0, description="Weight of the divergence to the reference.")
-    num_iterations: int = Field(1, ge=1, description="Steps on one batch of answers.")
-    epsilon: float = Field(0.2, ge=0, description="Clipping of the ratio, downwards.")
-    epsilon_high: float | None = Field(
-        None, ge=0, description="Clipping upwards; null: the same as downwards."
-    )
+    prompts: Literal["first", "steps"] = "first"
+    """What is asked: the first messages of each task, or what the model saw before every trained
+    step."""
+    calls_from: Literal["logged", "task"] = "logged"
+    """Calls that calls and calls_exact expect: those that the run made there, or those that the
+    task names."""
+    rewards: tuple[str, ...] = ()
+    """Rewards that are added up: answer, calls, calls_exact, format, json, length, or
+    module:function of your own, which needs --allow-python."""
+    length_buffer: int = Field(default=64, ge=1)
+    """length: tokens before max_completion_length that cost reward."""
+    reward_weights: tuple[float, ...] | None = None
+    """Weight of each reward; null: 1 each."""
+    num_generations: int = Field(default=8, ge=2)
+    """Answers to a prompt."""
+    max_prompt_length: int | None = Field(default=None, ge=1)
+    """Longer prompts are left out and counted; null: no limit."""
+    max_completion_length: int = Field(default=512, ge=1)
+    """Tokens of an answer at most."""
+    temperature: float = Field(default=1.0, gt=0)
+    """Temperature of sampling."""
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    """Share of the probability sampled from."""
+    top_k: int = Field(default=0, ge=0)
+    """Number of tokens sampled from; 0: all."""
+    beta: float = Field(default=0.0, ge=0)
+    """Weight of the divergence to the reference."""
+    num_iterations: int = Field(default=1, ge=1)
+    """Steps on one batch of answers."""
+    epsilon: float = Field(default=0.2, ge=0)
+    """Clipping of the ratio, downwards."""
+    epsilon_high: float | None = Field(default=None, ge=0)
+    """Clipping upwards; null: the same as downwards."""
     loss_type: Literal[
         "grpo", "dr_grpo", "dapo", "bnpo", "cispo", "sapo", "luspo", "vespo"
-    ] = Field("dapo", description="How the loss of tokens is averaged.")  # fmt: skip
-    scale_rewards: Literal["group", "batch", "none"] = Field(
-        "group", description="What the advantages are divided by."
-    )
-    importance_sampling_level: Literal["token", "sequence"] = Field(
-        "token", description="sequence: GSPO."
-    )
-    mask_truncated_completions: bool = Field(
-        False, description="Leave answers that were cut off out of the loss."
-    )
-    use_vllm: bool = Field(False, description="Generate with vLLM; needs the extra vllm.")
-    vllm_mode: Literal["colocate", "server"] = Field("colocate", description="Where vLLM runs.")
+    ] = Field(default="dapo", description="How the loss of tokens is averaged.")  # fmt: skip
+    scale_rewards: Literal["group", "batch", "none"] = "group"
+    """What the advantages are divided by."""
+    importance_sampling_level: Literal["token", "sequence"] = "token"
+    """sequence: GSPO."""
+    mask_truncated_completions: bool = False
+    """Leave answers that were cut off out of the loss."""
+    use_vllm: bool = False
+    """Generate with vLLM; needs the extra vllm."""
+    vllm_mode: Literal["colocate", "server"] = "colocate"
+    """Where vLLM runs."""

@@ -50,6 +50,7 @@ def store(tmp_path_factory) -> Store:
     return Store.open(str(out))
 
 
+@pytest.mark.slow
 def test_no_false_secret(store):
     found = tally(store, RedactOptions(kinds=("secrets",), user=((), ()), workers=1))
     count = sum(found.places.values())

@@ -12,6 +12,7 @@ from tools.tables.field_table import SilentLossError
 KNOWN = {name: formats.get(name) for name in formats}
 
 
+@pytest.mark.slow  # `make check` makes the same table
 def test_no_column_of_the_schema_is_lost_in_silence():
     found = column_table(KNOWN)
     tables = set(TABLES) - set(NO_CONTENT)

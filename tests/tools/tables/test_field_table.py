@@ -40,6 +40,7 @@ class Altered:
         return self.written(self.converter.write(trajectory, losses))
 
 
+@pytest.mark.slow  # `make check` makes the same tables
 @pytest.mark.parametrize("name", KNOWN)
 def test_no_field_is_lost_in_silence(name, tables):
     rows = tables[name].values()
@@ -52,6 +53,7 @@ def test_no_field_is_lost_in_silence(name, tables):
         assert row.columns or row.verdict == STRUCTURE
 
 
+@pytest.mark.slow  # `make check` makes the same tables
 @pytest.mark.parametrize(
     ("name", "path", "verdict", "column"),
     [
@@ -68,6 +70,7 @@ def test_fields_are_found_where_they_are_kept(tables, name, path, verdict, colum
     assert (row.verdict, row.columns) == (verdict, [column])
 
 
+@pytest.mark.slow  # `make check` makes the same tables
 @pytest.mark.parametrize(
     ("name", "path", "target", "verdict"),
     [

@@ -13,6 +13,7 @@ from tools.tables.via_atif_table import BACK, OTHERWISE, REPORTED, hop_table
 ATIF = formats.get("atif")
 
 
+@pytest.mark.slow  # `make check` makes the same table
 def test_every_column_comes_back_through_atif_or_is_accounted_for():
     found = hop_table(ATIF)
     assert set(found) == {

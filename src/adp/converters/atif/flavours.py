@@ -223,7 +223,7 @@ class _Strict:
         if first in out and not is_number(out[first]):
             extra[first] = out.pop(first)
         for name in (*k.ID_COLUMNS, "logprobs"):
-            if name in out and not is_numbers(out[name], whole=name != "logprobs"):
+            if name in out and not is_numbers(out[name], integers=name != "logprobs"):
                 extra[name] = out.pop(name)
         step["metrics"] = _ordered(out, extra, k.METRICS)
 

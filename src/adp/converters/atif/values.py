@@ -64,12 +64,12 @@ def whole_number(value: Any) -> int | None:
     return integer(text) if float(text) not in (float("inf"), float("-inf")) else None
 
 
-def is_numbers(value: Any, *, whole: bool) -> bool:
-    """Whether a value is a list of numbers; with ``whole`` of integers only."""
+def is_numbers(value: Any, *, integers: bool) -> bool:
+    """Whether a value is a list of numbers; with ``integers`` of integers only."""
     items = items_of(value)
     if items is None:
         return False
-    if whole:
+    if integers:
         return all(whole_number(item) is not None for item in items)
     return all(is_number(item) or bytes(item).lstrip(b"-") in _ODD for item in items)
 

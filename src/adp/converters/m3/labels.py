@@ -22,9 +22,9 @@ def labels_of(reward: str) -> tuple[list[str], bool]:
     return ([part[1:-1] for part in parts], True) if regular else ([reward], False)
 
 
-def reward_of(labels: list[str], *, whole: bool) -> str:
-    """The inverse of `labels_of`."""
-    return "+".join(label if whole else f"{{{label}}}" for label in labels)
+def reward_of(labels: list[str], *, single: bool) -> str:
+    """The inverse of `labels_of`; with ``single`` the only label is the text itself."""
+    return "+".join(label if single else f"{{{label}}}" for label in labels)
 
 
 def error_of(observation: str, labels: list[str] | None) -> tuple[bool | None, str | None]:

@@ -65,12 +65,12 @@ def read_side(files: Mapping[str, bytes], taken: Mapping[str, Any], losses: Loss
         while key in taken:
             key += "_"
         form: dict[str, Any] = {"name": path, "key": key}
-        exact_layout = styles.exact_layout(text)
-        if exact_layout is None:
+        layout = styles.exact_layout(text)
+        if layout is None:
             if exact and not jsontext.is_nearly_valid(text):
                 losses.add(f"$.extra.{KEY}", "not valid JSON; the file is kept as text")
             return {"side": (key, text, form)}
-        form["layout"] = exact_layout
+        form["layout"] = layout
         kept = jsontext.raw(jsontext.one_line(text.strip().encode("utf-8")))
         return {**_outcome(kept), "side": (key, kept, form)}
     return {}

@@ -108,7 +108,7 @@ class M3Parts:
             self.losses.add(f"{path}.reward", "a step has categories, or a number")
         full = extra.shape.get("reward") == "whole"
         labels = step.labels
-        written = reward_of(labels, whole=full)
+        written = reward_of(labels, single=full)
         if labels_of(written) != (labels, not full):
             self.losses.add(f"{path}.labels", "such labels are no names of reward categories")
         return jsontext.string(written)

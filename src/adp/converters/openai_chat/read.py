@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from msgspec import Raw
 
 from adp.converters.openai_chat import keys as k
 from adp.converters.openai_chat.content import content_columns
-from adp.converters.openai_chat.fast import read_usual_message, usual_call
 from adp.converters.reading import (
     BRACE,
     NUMBER,
@@ -33,6 +33,7 @@ from adp_schema.model import Columns
 from adp_schema.protocols import RawRecord
 
 _shape_cache: dict[Any, str | None] = {}
+_ROLES = {f'"{role}"'.encode(): role for role in (*k.ROLE_SOURCES, *k.RESULT_ROLES)}
 
 
 def read_record(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
@@ -49,7 +50,7 @@ def read_record(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
     if raw is None:
         raise RecordError("there are no messages", "$.messages")
     place = ("$.messages", "messages")
-    messages, marked = list_items(raw, place, form, "messages", builder, losses)
+    messages, _ = list_items(raw, place, form, "messages", builder, losses)
     take_tools(fields, columns, form)
     take_fields(k.RECORD_FIELDS, fields, columns, form)
     if names != _usual_record(names, form, fields):
@@ -57,8 +58,7 @@ def read_record(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
     columns["extra"] = extra_column.pack(fields, shape=form)
     builder.trajectory(columns)
     for index, message in enumerate(messages):
-        path = f"$.messages[{index}]"
-        read_message(message, path, builder, losses, marked=marked or record.marked)
+        read_message(message, f"$.messages[{index}]", builder, losses)
 
 
 def _usual_record(names: list[str], form: dict[str, Any], rest: dict[str, Raw]) -> list[str]:
@@ -82,7 +82,7 @@ def take_tools(fields: dict[str, Raw], columns: Columns, form: dict[str, Any]) -
     columns |= {"tools": text, "tools_origin": "recorded"}
 
 
-def read_message(raw: Raw, path: str, builder: RowBuilder, losses: Losses, *, marked: bool) -> None:
+def read_message(raw: Raw, path: str, builder: RowBuilder, losses: Losses) -> None:
     """Add one message to the open trajectory.
 
     Args:
@@ -90,18 +90,18 @@ def read_message(raw: Raw, path: str, builder: RowBuilder, losses: Losses, *, ma
         path: where it is, for errors and losses.
         builder: takes its rows.
         losses: takes what cannot be kept.
-        marked: whether it went through `jsontext.sanitise`.
 
     Raises:
         RecordError: it is no message.
     """
-    if not marked and read_usual_message(raw, builder):
-        return
     message = object_fields(raw, path, losses, "a message object")
-    if not begins(message.get("role"), QUOTE):
-        raise RecordError("expected a role", f"{path}.role")
-    role = jsontext.decode_value(message["role"])
-    report_marks(role, f"{path}.role", losses)
+    raw_role = message.get("role", Raw())
+    role = _ROLES.get(bytes(raw_role))
+    if role is None:
+        if not begins(raw_role, QUOTE):
+            raise RecordError("expected a role", f"{path}.role")
+        role = jsontext.decode_value(raw_role)
+        report_marks(role, f"{path}.role", losses)
     names = tuple(message)
     # Nulls are told by the list of keys; they need no entry in ``extra``.
     keys = (names, drop_nulls(message))
@@ -211,6 +211,13 @@ def _note_keys(keys: _Keys, rest: dict[str, Raw], form: dict[str, Any], *, is_st
 
 # ---- calls ---------------------------------------------------------------------------------------
 
+_USUAL_CALL = re.compile(
+    rb'\{"id": ?("[^"\\\xf4]*"), ?"type": ?"function", ?'
+    rb'"function": ?\{"name": ?("[^"\\\xf4]*"), ?"arguments": ?(".*"|\{.*\})\}\}',
+    re.DOTALL,
+)
+"""A call with just the usual keys in the usual order, which most calls are."""
+
 
 def read_call(raw: Raw, requestor: str, path: str, builder: RowBuilder, losses: Losses) -> None:
     """Add a call to the step at hand.
@@ -218,8 +225,12 @@ def read_call(raw: Raw, requestor: str, path: str, builder: RowBuilder, losses: 
     Raises:
         RecordError: it is no object.
     """
-    columns = usual_call(raw)
-    if columns is None:
+    match = _USUAL_CALL.fullmatch(raw)
+    if match is not None and jsontext.is_valid(match[3]):
+        call_id, name = map(jsontext.decode_value, match.group(1, 2))
+        columns = {"kind": "function", "call_id": call_id, "name": name}
+        columns |= argument_columns(match[3])
+    else:
         columns = _any_call(object_fields(raw, path, losses, "a call object"), path, losses)
     builder.call({**columns, "requestor": requestor})
 

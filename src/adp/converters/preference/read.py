@@ -90,7 +90,7 @@ def read_record(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
     if null or names != usual_order(names, rest):
         row.form["keys"] = names
     columns["extra"] = extra_column.pack(fields, shape=row.form)
-    _Reader(builder, losses, marked=record.marked).read(row, columns, common)
+    _Reader(builder, losses).read(row, columns, common)
 
 
 def usual_order(names: list[str], rest: list[str]) -> list[str]:
@@ -191,10 +191,10 @@ def _share(row: _Row) -> int:
     if any(side.kind != "list" for side in sides):
         return 0
     if prompt.kind == "list":
-        shared_here = prompt.same()
-        size = len(shared_here)
+        messages = prompt.same()
+        size = len(messages)
         if not size or any(
-            side.same()[:size] != shared_here or len(side.items) == size for side in sides
+            side.same()[:size] != messages or len(side.items) == size for side in sides
         ):
             return 0
         row.form["whole"] = True
@@ -225,10 +225,9 @@ def _user_text(raw: Raw) -> str | None:
 class _Reader:
     """Makes rows of the places."""
 
-    def __init__(self, builder: RowBuilder, losses: Losses, *, marked: bool) -> None:
+    def __init__(self, builder: RowBuilder, losses: Losses) -> None:
         self._builder = builder
         self._losses = losses
-        self._marked = marked
 
     def read(self, row: _Row, columns: Columns, common: int) -> None:
         """Add the run, and the branch and the pair when there is a worse answer."""
@@ -292,11 +291,10 @@ class _Reader:
         self._builder.step(columns)
 
     def _message(self, item: Raw, path: str, form: dict[str, Any]) -> None:
-        marked = self._marked
         if begins(item, QUOTE):
-            data, form["line"], sanitised = json_in_string(item, path, self._builder, self._losses)
-            item, marked = Raw(data), marked or sanitised
-        read_message(item, path, self._builder, self._losses, marked=marked)
+            data, form["line"], _ = json_in_string(item, path, self._builder, self._losses)
+            item = Raw(data)
+        read_message(item, path, self._builder, self._losses)
 
     def _copy_before_last(self) -> None:
         """A labelled chat: the label is that of the last answer, what is before it is context."""

@@ -20,16 +20,14 @@ from adp_schema.views import quote_name
 class Annotate(OpOptions):
     """Options of `annotate`; exactly one of ``sql``, ``expressions`` and ``file``."""
 
-    sql: str | None = Field(
-        None, description="A SELECT that gives the column seq and new columns, one row each."
-    )
-    expressions: dict[str, str] = Field(
-        default_factory=dict, description="New column -> SQL expression over the view pool."
-    )
-    file: str | None = Field(
-        None, description="Parquet, CSV or JSON Lines file with new columns, such as losses."
-    )
-    key: str = Field("trajectory_id", description="Column of the file and the pool to join on.")
+    sql: str | None = None
+    """A SELECT that gives the column seq and new columns, one row each."""
+    expressions: dict[str, str] = Field(default_factory=dict)
+    """New column -> SQL expression over the view pool."""
+    file: str | None = None
+    """Parquet, CSV or JSON Lines file with new columns, such as losses."""
+    key: str = "trajectory_id"
+    """Column of the file and the pool to join on."""
 
     @model_validator(mode="after")
     def _single_source(self) -> Annotate:

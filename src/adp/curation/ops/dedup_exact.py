@@ -35,16 +35,13 @@ REASON = "exact duplicate"
 class DedupExact(OpOptions):
     """Options of `dedup_exact`."""
 
-    of: Literal["trajectory", "actions", "task_text", "task"] = Field(
-        "trajectory", description="What must be equal; see above."
-    )
-    normalise: bool = Field(
-        False, description="Compare in lower case, with every run of white space as one space."
-    )
+    of: Literal["trajectory", "actions", "task_text", "task"] = "trajectory"
+    """What must be equal; see above."""
+    normalise: bool = False
+    """Compare in lower case, with every run of white space as one space."""
     keep: tuple[str, ...] = Field(DEFAULT_KEEP, description=KEEP_TEXT)
-    drop: bool = Field(
-        True, description="Leave out all but one of each group; false only adds the columns."
-    )
+    drop: bool = True
+    """Leave out all but one of each group; false only adds the columns."""
 
     @field_validator("keep")
     @classmethod

@@ -22,15 +22,12 @@ from adp_schema.errors import AdpError, RecipeError
 class Python(OpOptions):
     """Options of `python`."""
 
-    function: str = Field(
-        pattern=r"^[^:]+:[A-Za-z_]\w*$",
-        description="FILE.py:NAME, relative to the recipe, or MODULE:NAME. It is called with the "
-        "pool and the options, and returns an `OpResult` or a frame of seq and new columns. NAME "
-        "may also be an `Op`, whose options these then are.",
-    )
-    options: dict[str, Any] = Field(
-        default_factory=dict, description="What the function gets as its second argument."
-    )
+    function: str = Field(pattern=r"^[^:]+:[A-Za-z_]\w*$")
+    """FILE.py:NAME, relative to the recipe, or MODULE:NAME. It is called with the pool and the
+    options, and returns an `OpResult` or a frame of seq and new columns. NAME may also be an
+    `Op`, whose options these then are."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """What the function gets as its second argument."""
 
 
 def run(pool: Pool, options: Python) -> OpResult:

@@ -39,20 +39,15 @@ BLOCK = 4096
 class VectorOptions(OpOptions):
     """Options of all ops that compare vectors."""
 
-    embedding: str | None = Field(
-        None,
-        description="Column of the pool with a vector for each trajectory, such as one that "
-        "annotate read from a file. Without it, vectors are made from the words of the texts: no "
-        "model and no download, and no sense of words that mean the same.",
-    )
-    views: tuple[Kind, ...] = Field(
-        ("task", "agent", "actions"),
-        description="Texts that the vectors are made from: any of system, task, user, agent, "
-        "actions, observations, patch, all. Not used with embedding.",
-    )
-    dimensions: int = Field(
-        384, ge=8, le=4096, description="Dimensions of the vectors that are made from texts."
-    )
+    embedding: str | None = None
+    """Column of the pool with a vector for each trajectory, such as one that annotate read from
+    a file. Without it, vectors are made from the words of the texts: no model and no download,
+    and no sense of words that mean the same."""
+    views: tuple[Kind, ...] = ("task", "agent", "actions")
+    """Texts that the vectors are made from: any of system, task, user, agent, actions,
+    observations, patch, all. Not used with embedding."""
+    dimensions: int = Field(384, ge=8, le=4096)
+    """Dimensions of the vectors that are made from texts."""
 
     @field_validator("views")
     @classmethod

@@ -20,8 +20,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import Field
-
 from adp.eval.scorer import Item, Score, ScorerKind
 from adp.eval.scorers.base import PerTrajectory, unscored
 from adp.eval.scorers.compare_answers import exact, extract, holds, math_equal, token_f1
@@ -34,21 +32,14 @@ from adp.rollouts.environment import Settings
 class AnswerSettings(Settings):
     """Settings of the scorer ``answer``."""
 
-    manner: Literal["squad", "et_agent"] = Field(
-        "squad",
-        description="How texts are normalised: squad (no case, punctuation, articles) or et_agent "
-        "(no case, articles; punctuation counts).",
-    )
-    prediction: Literal["auto", "final_answer", "last_text"] = Field(
-        "auto",
-        description="What the answer is: the column final_answer, the agent's last text, or the "
-        "first of both that is there.",
-    )
-    extract: bool = Field(
-        True,
-        description="Take what stands in the last answer tags and in the last box, where there "
-        "are any.",
-    )
+    manner: Literal["squad", "et_agent"] = "squad"
+    """How texts are normalised: squad (no case, punctuation, articles) or et_agent (no case,
+    articles; punctuation counts)."""
+    prediction: Literal["auto", "final_answer", "last_text"] = "auto"
+    """What the answer is: the column final_answer, the agent's last text, or the first of both
+    that is there."""
+    extract: bool = True
+    """Take what stands in the last answer tags and in the last box, where there are any."""
 
 
 class AnswerScorer(PerTrajectory):

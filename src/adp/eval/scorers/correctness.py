@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import Field
-
 from adp.eval.scorer import Item
 from adp.eval.scorers.compare_answers import exact, extract, holds, math_equal, token_f1
 from adp.eval.scorers.references import reference_answers
@@ -33,12 +31,9 @@ _MEASURES: Mapping[str, Callable[[str, str], float]] = {
 class WithCorrectness(Settings):
     """Settings of scorers that need to know what is correct."""
 
-    correct: By = Field(
-        "success",
-        description="Where correctness comes from: success or reward of the trajectory, or the "
-        "final answer against the task's (answer_em, answer_f1, answer_acc, answer_math; "
-        "ET-Agent's manner).",
-    )
+    correct: By = "success"
+    """Where correctness comes from: success or reward of the trajectory, or the final answer
+    against the task's (answer_em, answer_f1, answer_acc, answer_math; ET-Agent's manner)."""
 
 
 @dataclass(frozen=True)

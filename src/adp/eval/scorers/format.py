@@ -22,8 +22,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from pydantic import Field
-
 from adp.core.json_values import json_or_none
 from adp.eval.metrics import evidence_figure
 from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
@@ -61,11 +59,9 @@ _BLOCK_OPEN, _BLOCK_CLOSE = "[TOOL_CALL]", "[/TOOL_CALL]"
 class FormatSettings(Settings):
     """Settings of the scorer ``format``."""
 
-    style: Literal["structured", "playground", "et_agent"] = Field(
-        "structured",
-        description="What well formed means: structured (calls as data), playground ([TOOL_CALL] "
-        "tags) or et_agent (tags of think, search, python, result and answer).",
-    )
+    style: Literal["structured", "playground", "et_agent"] = "structured"
+    """What well formed means: structured (calls as data), playground ([TOOL_CALL] tags) or
+    et_agent (tags of think, search, python, result and answer)."""
 
 
 class FormatScorer(PerTrajectory):

@@ -16,8 +16,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pydantic import Field
-
 from adp.eval.scorer import Item, Score, ScorerKind
 from adp.eval.scorers.base import unscored
 from adp.eval.scorers.format import playground_fault
@@ -59,7 +57,8 @@ _VALUES = {"C": 1.0, "P": 0.5, "I": 0.0}
 class QualitySettings(JudgeSettings):
     """Settings of the scorer ``judge``."""
 
-    criterion: str = Field(CRITERION, description="What the grades C, P and I mean.")
+    criterion: str = CRITERION
+    """What the grades C, P and I mean."""
 
 
 class QualityScorer(Judging):

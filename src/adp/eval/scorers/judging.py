@@ -36,13 +36,12 @@ _TEXT, _RESULT, _WHOLE = 4_000, 2_000, 40_000
 class JudgeSettings(Settings):
     """Settings of scorers that may ask a judge."""
 
-    policy: str | None = Field(
-        None, description="The judge: a policy, such as openai:model=...; none: no judge is asked."
-    )
-    votes: int = Field(1, ge=1, le=100, description="How often the judge is asked.")
-    temperature: float = Field(
-        0.0, ge=0, description="Temperature of the judge, where the policy has such a setting."
-    )
+    policy: str | None = None
+    """The judge: a policy, such as openai:model=...; none: no judge is asked."""
+    votes: int = Field(default=1, ge=1, le=100)
+    """How often the judge is asked."""
+    temperature: float = Field(default=0.0, ge=0)
+    """Temperature of the judge, where the policy has such a setting."""
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from pydantic import Field
-
 from adp.eval.metrics import mean_figures, ratio_figure
 from adp.eval.metrics.metric_scores import task_of
 from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
@@ -53,15 +51,12 @@ RECOVERY = ("recoveries", "recovery_steps")
 class M3ScorerSettings(Settings):
     """Settings of the scorer ``m3``."""
 
-    scenario: str | None = Field(
-        default=None, description="Scenario of all runs; none: what each run says."
-    )
-    retrievers: tuple[str, ...] = Field(
-        default=(RETRIEVE,), description="Tools that retrieve documents."
-    )
-    m3_recovery: bool = Field(
-        default=False, description="As in M3's code, a good call does not end a streak of errors."
-    )
+    scenario: str | None = None
+    """Scenario of all runs; none: what each run says."""
+    retrievers: tuple[str, ...] = (RETRIEVE,)
+    """Tools that retrieve documents."""
+    m3_recovery: bool = False
+    """As in M3's code, a good call does not end a streak of errors."""
 
 
 class M3Scorer(PerTrajectory):

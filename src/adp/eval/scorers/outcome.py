@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from pydantic import Field
-
 from adp.core.json_values import json_or_none
 from adp.eval.metrics import mean_figures, pass_figures
 from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
@@ -30,21 +28,15 @@ _TYPES = 10
 class OutcomeSettings(Settings):
     """Settings of the scorer ``outcome``."""
 
-    success: Literal["auto", "success", "reward"] = Field(
-        "auto",
-        description="What is a success: as recorded (success), a reward within 1e-6 of 1 (reward), "
-        "or the first of both that is known (auto).",
-    )
-    k: tuple[int, ...] | None = Field(
-        None,
-        description="Values of k for pass@k and pass^k; by default up to the attempts "
-        "that at least half of the tasks have.",
-    )
-    partial: bool = Field(
-        False,
-        description="Leave tasks with fewer than k attempts out of pass@k; otherwise it is "
-        "undefined when there is one.",
-    )
+    success: Literal["auto", "success", "reward"] = "auto"
+    """What is a success: as recorded (success), a reward within 1e-6 of 1 (reward), or the first
+    of both that is known (auto)."""
+    k: tuple[int, ...] | None = None
+    """Values of k for pass@k and pass^k; by default up to the attempts that at least half of the
+    tasks have."""
+    partial: bool = False
+    """Leave tasks with fewer than k attempts out of pass@k; otherwise it is undefined when there
+    is one."""
 
 
 class OutcomeScorer(PerTrajectory):

@@ -36,7 +36,8 @@ _NOTHING = "no call is expected"
 class PlanningSettings(Settings):
     """Settings of the scorer ``planning``."""
 
-    k: int = Field(5, ge=1, description="How many of the first tools count.")
+    k: int = Field(default=5, ge=1)
+    """How many of the first tools count."""
 
 
 class PlanningScorer(PerTrajectory):

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from adp.eval.scorer import Item, Score, ScorerKind
 from adp.eval.scorers.base import PerTrajectory
@@ -25,14 +25,11 @@ from adp_schema.errors import InputError, MissingExtraError
 class LengthSettings(WithCorrectness):
     """Settings of the scorer ``reasoning_length``."""
 
-    unit: Literal["words", "chars", "tokens", "recorded"] = Field(
-        "words",
-        description="What is counted: words between spaces, characters, tokens of the "
-        "tokenizer, or the tokens that the source recorded as written (calls included).",
-    )
-    tokenizer: Path | None = Field(
-        None, description="A tokenizer.json, or the folder that holds it; for unit=tokens."
-    )
+    unit: Literal["words", "chars", "tokens", "recorded"] = "words"
+    """What is counted: words between spaces, characters, tokens of the tokenizer, or the tokens
+    that the source recorded as written (calls included)."""
+    tokenizer: Path | None = None
+    """A tokenizer.json, or the folder that holds it; for unit=tokens."""
 
     @model_validator(mode="after")
     def _complete(self) -> LengthSettings:

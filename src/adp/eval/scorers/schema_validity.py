@@ -10,8 +10,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic import Field
-
 from adp.eval.metrics import evidence_figure
 from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
 from adp.eval.scorers.base import PerTrajectory, unscored
@@ -30,11 +28,9 @@ argument that is not listed; another rule of the schema."""
 class SchemaSettings(WithActor):
     """Settings of the scorer ``schema_validity``."""
 
-    extras: bool = Field(
-        True,
-        description="Count arguments that a tool does not list as wrong, unless its schema says "
-        "that it takes others.",
-    )
+    extras: bool = True
+    """Count arguments that a tool does not list as wrong, unless its schema says that it takes
+    others."""
 
 
 class SchemaScorer(PerTrajectory):

@@ -17,8 +17,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from pydantic import Field
-
 from adp.eval.metrics import evidence_figure
 from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
 from adp.eval.scorers.base import PerTrajectory, unscored
@@ -41,16 +39,12 @@ Compared = Literal["exact", "ignore", "subset", "superset"]
 class ToolF1Settings(WithActor):
     """Settings of the scorer ``tool_f1``."""
 
-    reference: Reference = Field(
-        "auto",
-        description="Where expected calls come from: the task's expected_calls, its "
-        "gold_trajectory, or the first of both that is there.",
-    )
-    arguments: Compared = Field(
-        "exact",
-        description="When the arguments of a call fit: exact; subset: what was given is right, "
-        "some may be missing; superset: what is expected is there, others may be added; ignore.",
-    )
+    reference: Reference = "auto"
+    """Where expected calls come from: the task's expected_calls, its gold_trajectory, or the
+    first of both that is there."""
+    arguments: Compared = "exact"
+    """When the arguments of a call fit: exact; subset: what was given is right, some may be
+    missing; superset: what is expected is there, others may be added; ignore."""
 
 
 class ToolF1Scorer(PerTrajectory):

@@ -38,25 +38,19 @@ _ROLES = {"agent": "assistant", "system": "system", "developer": "developer"}
 class MatchSettings(Settings):
     """Settings of the scorer ``trajectory_match``."""
 
-    mode: Mode = Field("strict", description="strict, unordered, subset or superset.")
-    arguments: Arguments = Field(
-        "exact",
-        description="How arguments are compared: exact; ignore; subset: each one given is in the "
-        "reference; superset: each one of the reference is given.",
-    )
-    overrides: Mapping[str, Arguments | list[str]] = Field(
-        default_factory=dict,
-        description="Tool -> another mode of arguments, or a list of the arguments that count; "
-        "dots lead into objects, as in user.id.",
-    )
-    matching: Matching = Field(
-        "bipartite", description="How calls are paired: bipartite, or agentevals for its verdicts."
-    )
-    reference: Literal["auto", "expected_calls", "gold_trajectory"] = Field(
-        "auto",
-        description="What is right: the task's gold_trajectory, its expected_calls, or the first "
-        "of both that is there.",
-    )
+    mode: Mode = "strict"
+    """strict, unordered, subset or superset."""
+    arguments: Arguments = "exact"
+    """How arguments are compared: exact; ignore; subset: each one given is in the reference;
+    superset: each one of the reference is given."""
+    overrides: Mapping[str, Arguments | list[str]] = Field(default_factory=dict)
+    """Tool -> another mode of arguments, or a list of the arguments that count; dots lead into
+    objects, as in user.id."""
+    matching: Matching = "bipartite"
+    """How calls are paired: bipartite, or agentevals for its verdicts."""
+    reference: Literal["auto", "expected_calls", "gold_trajectory"] = "auto"
+    """What is right: the task's gold_trajectory, its expected_calls, or the first of both that
+    is there."""
 
 
 class MatchScorer(PerTrajectory):

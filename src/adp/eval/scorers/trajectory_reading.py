@@ -12,8 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from pydantic import Field
-
 from adp.rendering.arguments import object_of
 from adp.rollouts.environment import Settings
 from adp.rollouts.experts.history import EXPERT
@@ -32,10 +30,8 @@ CUT = 200
 class WithActor(Settings):
     """Settings of a scorer that counts calls."""
 
-    actor: Actor = Field(
-        default="all",
-        description="Whose calls count where an expert acted too: all; agent: only the agent's.",
-    )
+    actor: Actor = "all"
+    """Whose calls count where an expert acted too: all; agent: only the agent's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,9 +34,9 @@ def aside_of(environment: AsyncEnvironment) -> AsyncEnvironment:
     except (CannotForkError, NotImplementedError) as error:
         tools = _offered(environment)
         if tools is not None and all(tool.read_only for tool in tools):
-            beside = ReadOnly(tools)
-            beside.blocking = bool(getattr(inner_of(environment), "blocking", False))
-            return as_async(beside)
+            readers = ReadOnly(tools)
+            readers.blocking = bool(getattr(inner_of(environment), "blocking", False))
+            return as_async(readers)
         raise UsageError(
             f"alternates need an environment that can be forked, or tools that only read "
             f"({error}); set save_alternates=false"

@@ -13,12 +13,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from adp.rendering.chat import Message
-from adp.trainers.export.exporter import ExportCounts, ExporterOptions, ExportItem, Form
+from adp.trainers.export.exporter import (
+    ExportCounts,
+    ExporterOptions,
+    ExportItem,
+    Form,
+    RowExporter,
+)
 from adp.trainers.export.readme import page
 from adp_schema.parts import JOINT
 
 
-class Alpaca:
+class Alpaca(RowExporter):
     """The exporter."""
 
     name = "alpaca"
@@ -32,9 +38,6 @@ class Alpaca:
         """Expanded rows train the last answer, when the trainer is told so."""
         instead = "use --set expand=true, and mask_history in the trainer"
         return Form("chats", "last" if options.expand else "all", self.file, instead=instead)
-
-    def schema(self, options: ExporterOptions) -> Any:
-        """None: the file is one JSON array."""
 
     def rows(
         self, item: ExportItem, options: ExporterOptions, tally: ExportCounts

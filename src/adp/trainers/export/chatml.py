@@ -14,7 +14,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from adp.rendering.chat import Chat, Message
-from adp.trainers.export.exporter import ExportCounts, ExportItem, Form
+from adp.trainers.export.exporter import ExportCounts, ExportItem, Form, RowExporter
 from adp.trainers.export.fit import tools_as_text
 from adp.trainers.export.messages import MessageOptions, plain_message, tools_text
 from adp.trainers.export.readme import page
@@ -23,22 +23,15 @@ from adp.trainers.export.readme import page
 class ChatmlOptions(MessageOptions):
     """Options of ``chatml``."""
 
-    form: Literal["messages", "text"] = Field(
-        default="messages",
-        description="messages: each with a flag; text: ChatML in segments with a label each.",
-    )
-    flag: str = Field(
-        default="train",
-        pattern=r"^\w+$",
-        description="messages: name of the flag; ms-swift reads loss, tinker trainable.",
-    )
-    arguments: Literal["object", "text"] = Field(
-        default="text",
-        description="Arguments of calls as JSON text, which Axolotl decodes, or as an object.",
-    )
+    form: Literal["messages", "text"] = "messages"
+    """messages: each with a flag; text: ChatML in segments with a label each."""
+    flag: str = Field(default="train", pattern=r"^\w+$")
+    """messages: name of the flag; ms-swift reads loss, tinker trainable."""
+    arguments: Literal["object", "text"] = "text"
+    """Arguments of calls as JSON text, which Axolotl decodes, or as an object."""
 
 
-class Chatml:
+class Chatml(RowExporter):
     """The exporter."""
 
     name = "chatml"
@@ -51,9 +44,6 @@ class Chatml:
     def form(self, options: ChatmlOptions) -> Form:
         """The same for both forms: each message is trained or not."""
         return Form("chats", "binary", self.file)
-
-    def schema(self, options: ChatmlOptions) -> Any:
-        """None: the file is JSON lines."""
 
     def rows(
         self, item: ExportItem, options: ChatmlOptions, tally: ExportCounts

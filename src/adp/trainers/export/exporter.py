@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
-
+from adp.core.options import OptionsModel
 from adp.rendering.chat import Chat, PairChats
 from adp_schema.model import Trajectory
 
@@ -36,52 +35,33 @@ Takes = Literal["chats", "pairs", "prompts"]
 """
 
 
-class ExporterOptions(BaseModel):
+class ExporterOptions(OptionsModel):
     """Options that every exporter takes; given as ``--set NAME=VALUE``."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    expand: bool = Field(
-        default=False,
-        description="Write one row for each trained step, with what came before it as context, "
-        "where the format cannot mark single steps.",
-    )
-    train: Literal["all", "last_step", "last_turn"] = Field(
-        default="all",
-        description="Which of the steps that have a weight are trained: all, the last one, or "
-        "those after the last message of the user.",
-    )
-    reasoning: Literal["keep", "strip", "last_turn"] = Field(
-        default="keep",
-        description="Reasoning that is written: of all steps, of none, or of those after the last "
-        "message of the user.",
-    )
-    tools: Literal["own", "text"] = Field(
-        default="own",
-        description="Where tools and calls stand: in the format's own fields, or as text in the "
-        "Hermes manner.",
-    )
-    fractions: Literal["refuse", "ones"] = Field(
-        default="refuse",
-        description="Weights that are neither 0 nor 1, where the format knows no others: refuse "
-        "the export, or write them as 1.",
-    )
-    unfit: Literal["refuse", "leave_out"] = Field(
-        default="refuse",
-        description="Chats whose mask the format cannot carry: refuse the export, or leave them "
-        "out, counted.",
-    )
+    expand: bool = False
+    """Write one row for each trained step, with what came before it as context, where the format
+    cannot mark single steps."""
+    train: Literal["all", "last_step", "last_turn"] = "all"
+    """Which of the steps that have a weight are trained: all, the last one, or those after the
+    last message of the user."""
+    reasoning: Literal["keep", "strip", "last_turn"] = "keep"
+    """Reasoning that is written: of all steps, of none, or of those after the last message of
+    the user."""
+    tools: Literal["own", "text"] = "own"
+    """Where tools and calls stand: in the format's own fields, or as text in the Hermes manner."""
+    fractions: Literal["refuse", "ones"] = "refuse"
+    """Weights that are neither 0 nor 1, where the format knows no others: refuse the export, or
+    write them as 1."""
+    unfit: Literal["refuse", "leave_out"] = "refuse"
+    """Chats whose mask the format cannot carry: refuse the export, or leave them out, counted."""
 
 
 class PairOptions(ExporterOptions):
     """Options of exporters of pairs."""
 
-    multi_turn: Literal["refuse", "cut", "leave_out"] = Field(
-        default="refuse",
-        description="Pairs of which a side has several steps, where the format knows one message a "
-        "side: refuse the export; cut both sides to the first step in which they differ; or leave "
-        "these pairs out.",
-    )
+    multi_turn: Literal["refuse", "cut", "leave_out"] = "refuse"
+    """Pairs of which a side has several steps, where the format knows one message a side: refuse
+    the export; cut both sides to the first step in which they differ; or leave these pairs out."""
 
 
 @dataclass(frozen=True)
@@ -196,6 +176,45 @@ class Exporter(Protocol):
                 writes what all pages have in common.
         """
         ...
+
+
+class UnwritableChatError(Exception):
+    """The format has no place for something in a chat or a pair; the message says for what."""
+
+
+class RowExporter:
+    """An exporter of JSON that makes one row, or none, of an item: it implements `row`."""
+
+    takes: Takes
+
+    def schema(self, options: Any) -> Any:
+        """None: rows are JSON."""
+
+    def row(self, item: ExportItem, options: Any, changed: Counter[str]) -> dict[str, Any] | None:
+        """The row of an item; None when there is nothing to write.
+
+        Args:
+            item: a chat or a pair.
+            options: as given.
+            changed: counts what is written differently; forgotten when the item is refused.
+
+        Raises:
+            UnwritableChatError: the format has no place for something in it.
+        """
+        raise NotImplementedError
+
+    def rows(self, item: ExportItem, options: Any, tally: ExportCounts) -> Iterator[dict[str, Any]]:
+        """One row, or none: what `row` refuses is counted."""
+        changed: Counter[str] = Counter()
+        try:
+            row = self.row(item, options, changed)
+        except UnwritableChatError as reason:
+            chat = item.chat if self.takes == "chats" else None
+            tally.left_out[str(reason)] += 1 if chat is None else len(chat.trained())
+            return
+        if row is not None:
+            tally.changed += changed
+            yield row
 
 
 def form_of(exporter: Exporter, options: ExporterOptions) -> Form:

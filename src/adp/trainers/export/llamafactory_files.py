@@ -5,28 +5,23 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
+
+from adp.core.options import OptionsModel
 
 DATASET = "adp"
 
 
-class LlamaFactorySettings(BaseModel):
+class LlamaFactorySettings(OptionsModel):
     """Options about the training run."""
 
-    model_name_or_path: str = Field(
-        default="Qwen/Qwen3-8B", description="Model that train.yaml names."
-    )
-    template: str = Field(
-        default="qwen3_nothink",
-        pattern=r"^\w+$",
-        description="LLaMA-Factory's template. qwen3_nothink and qwen write every step as it is; "
-        "qwen3 and other reasoning templates put empty thoughts before steps without reasoning.",
-    )
-    cutoff_len: int = Field(
-        default=32768,
-        ge=8,
-        description="Tokens of a row in train.yaml; longer rows are cut inside a turn.",
-    )
+    model_name_or_path: str = "Qwen/Qwen3-8B"
+    """Model that train.yaml names."""
+    template: str = Field(default="qwen3_nothink", pattern=r"^\w+$")
+    """LLaMA-Factory's template. qwen3_nothink and qwen write every step as it is; qwen3 and
+    other reasoning templates put empty thoughts before steps without reasoning."""
+    cutoff_len: int = Field(default=32768, ge=8)
+    """Tokens of a row in train.yaml; longer rows are cut inside a turn."""
 
 
 _V0 = """\

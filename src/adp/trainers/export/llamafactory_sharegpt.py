@@ -9,19 +9,17 @@ The engine v1 reads a weight for each message.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
-from adp.rendering.chat import Chat
 from adp.trainers.export.exporter import (
-    ExportCounts,
     ExporterOptions,
     ExportItem,
     Form,
-    Mask,
-    Takes,
+    RowExporter,
+    UnwritableChatError,
 )
 from adp.trainers.export.llamafactory_files import (
     LlamaFactorySettings,
@@ -29,7 +27,7 @@ from adp.trainers.export.llamafactory_files import (
     train_yaml,
     v1_yaml,
 )
-from adp.trainers.export.llamafactory_turns import UnwritableTurns, tools_text, turns_of
+from adp.trainers.export.llamafactory_turns import tools_text, turns_of
 from adp.trainers.export.llamafactory_v1 import TEMPLATES, v1_row
 from adp.trainers.export.readme import page
 from adp.trainers.export.shapes import alike, ended, last_only, note_invalid
@@ -70,11 +68,9 @@ V1 = (
 class SharegptOptions(ExporterOptions, LlamaFactorySettings):
     """Options of ``llamafactory-sharegpt``."""
 
-    engine: Literal["v0", "v1"] = Field(
-        default="v0",
-        description="v0, which LLaMA-Factory uses by default; or v1 (USE_V1=1), which reads a "
-        "weight for each message.",
-    )
+    engine: Literal["v0", "v1"] = "v0"
+    """v0, which LLaMA-Factory uses by default; or v1 (USE_V1=1), which reads a weight for each
+    message."""
 
     @model_validator(mode="after")
     def _fit(self) -> Self:
@@ -83,19 +79,18 @@ class SharegptOptions(ExporterOptions, LlamaFactorySettings):
         return self
 
 
-class LlamaFactorySharegpt:
+class LlamaFactorySharegpt(RowExporter):
     """Turns of human, gpt, observation and function_call in strict alternation."""
 
     name = "llamafactory-sharegpt"
     title = "LLaMA-Factory: ShareGPT rows, dataset_info.json, train.yaml"
-    takes: Takes = "chats"
-    mask: Mask = "all"
+    takes = "chats"
+    mask = "all"
     file = "train.jsonl"
-    options: type[ExporterOptions] = SharegptOptions
+    options = SharegptOptions
 
-    def form(self, options: ExporterOptions) -> Form:
+    def form(self, options: SharegptOptions) -> Form:
         """The mask that the engine can carry."""
-        assert isinstance(options, SharegptOptions)
         if options.engine == "v1":
             return Form("chats", "weights", self.file)
         return Form(
@@ -105,35 +100,28 @@ class LlamaFactorySharegpt:
             instead="add --set expand=true for a row a step, or --set engine=v1",
         )
 
-    def schema(self, options: ExporterOptions) -> Any:
-        """None: rows are JSON."""
-
-    def rows(
-        self, item: ExportItem, options: ExporterOptions, tally: ExportCounts
-    ) -> Iterator[dict[str, Any]]:
-        """One row, or none."""
+    def row(
+        self, item: ExportItem, options: SharegptOptions, changed: Counter[str]
+    ) -> dict[str, Any] | None:
+        """The row of a chat up to its last trained step; None when nothing is trained."""
         assert item.chat is not None
-        assert isinstance(options, SharegptOptions)
         chat = ended(item.chat)
-        steps = len(chat.trained())
-        if not steps:
-            return
-        changed: Counter[str] = Counter()
-        try:
-            if options.engine == "v1":
-                row = v1_row(chat, options.template)
-            else:
-                row = _row(chat, options, changed)
-        except UnwritableTurns as reason:
-            tally.left_out[str(reason)] += steps
-            return
+        if not chat.messages:
+            return None
         note_invalid(chat.messages, changed)
-        tally.changed += changed
-        yield row
+        if options.engine == "v1":
+            return v1_row(chat, options.template)
+        if not (last_only(chat) if options.expand else alike(chat)):
+            raise UnwritableChatError(UNEQUAL)
+        turns = turns_of(chat, options.template, changed)
+        return {
+            "conversations": turns.written(),
+            "system": turns.system,
+            "tools": tools_text(chat),
+        }
 
-    def files(self, options: ExporterOptions, facts: Mapping[str, Any]) -> Mapping[str, str]:
+    def files(self, options: SharegptOptions, facts: Mapping[str, Any]) -> Mapping[str, str]:
         """README and ``train.yaml``; for the default engine ``dataset_info.json`` too."""
-        assert isinstance(options, SharegptOptions)
         notes = TEMPLATE.format(template=options.template)
         if options.engine == "v1":
             command = "USE_V1=1 llamafactory-cli sft train.yaml"
@@ -150,22 +138,6 @@ class LlamaFactorySharegpt:
             "dataset_info.json": dataset_info(ranking=False),
             "train.yaml": train_yaml(options, further=masked, ranking=False),
         }
-
-
-def _row(chat: Chat, options: SharegptOptions, changed: Counter[str]) -> dict[str, Any]:
-    """A row of the default engine.
-
-    Raises:
-        Refused: the format has no place for it.
-    """
-    if not (last_only(chat) if options.expand else alike(chat)):
-        raise UnwritableTurns(UNEQUAL)
-    turns = turns_of(chat, options.template, changed)
-    return {
-        "conversations": turns.written(),
-        "system": turns.system,
-        "tools": tools_text(chat),
-    }
 
 
 EXPORTER = LlamaFactorySharegpt()

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from adp.rendering.chat import Chat, ChatCall, Message
+from adp.trainers.export.exporter import UnwritableChatError
 from adp.trainers.export.shapes import arguments_text, json_text, plain
 
 RESULT_JOINT = "\n</tool_response>\n<tool_response>\n"
@@ -72,10 +73,6 @@ ONE_CALL = frozenset(("glm4", "glm4v", "glm_ocr", "glmz1"))
 """Templates that stop at several calls in one turn."""
 
 
-class UnwritableTurns(Exception):
-    """The chat cannot be written for this template; the message says why."""
-
-
 @dataclass
 class Turns:
     """The turns of one chat.
@@ -104,7 +101,7 @@ def turns_of(chat: Chat, template: str, changed: Counter[str]) -> Turns:
         changed: counts what is written differently.
 
     Raises:
-        Refused: the template has no place for something in it.
+        UnwritableChatError: the template has no place for something in it.
     """
     turns = Turns()
     waiting: list[Message] = []
@@ -140,7 +137,7 @@ def _odd(messages: list[Message], changed: Counter[str], *, first: bool) -> tupl
     if results and texts:
         changed["messages beside results, joined to them"] += 1
         if any(message.role == "tool" for message in messages[len(results) :]):
-            raise UnwritableTurns("a result that comes after a message of the user")
+            raise UnwritableChatError("a result that comes after a message of the user")
         return "observation", TEXT_JOINT.join([RESULT_JOINT.join(results), *texts])
     if results:
         return "observation", RESULT_JOINT.join(results)
@@ -153,7 +150,7 @@ def assistant_turn(message: Message, template: str) -> tuple[str, str]:
     """The turn of a message of the assistant.
 
     Raises:
-        Refused: the template has no place for it.
+        UnwritableChatError: the template has no place for it.
     """
     opened, closed = THOUGHTS.get(template, THOUGHT)
     before = f"{opened}{message.reasoning}{closed}" if message.reasoning else ""
@@ -162,16 +159,18 @@ def assistant_turn(message: Message, template: str) -> tuple[str, str]:
         return "gpt", before
     begin, end = CALLS.get(template, CALL)
     if len(message.calls) > 1 and template in ONE_CALL:
-        raise UnwritableTurns(
+        raise UnwritableChatError(
             f"several calls in one message, which the template {template} cannot write"
         )
     calls = calls_text(message.calls, (opened.strip(), begin, end))
     if not before:
         return "function_call", calls
     if template in CALLS_ALONE:
-        raise UnwritableTurns(f"words beside a call, which the template {template} cannot write")
+        raise UnwritableChatError(
+            f"words beside a call, which the template {template} cannot write"
+        )
     if begin in before:
-        raise UnwritableTurns("words beside a call that look like a call themselves")
+        raise UnwritableChatError("words beside a call that look like a call themselves")
     gap = "\n" if message.text or template in WORDS else ""
     return "function_call", f"{before}{gap}{begin}\n{calls}\n{end}"
 

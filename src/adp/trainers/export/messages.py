@@ -15,21 +15,13 @@ from adp.trainers.export.exporter import ExporterOptions
 class MessageOptions(ExporterOptions):
     """Options of exporters that write messages for a chat template."""
 
-    arguments: Literal["object", "text"] = Field(
-        default="object",
-        description="Arguments of calls as an object, or as JSON text for templates that want "
-        "it (DeepSeek V3).",
-    )
-    reasoning_key: str = Field(
-        default="reasoning_content",
-        pattern=r"^\w+$",
-        description="Key of a message's reasoning; gpt-oss and LFM2.5 read thinking.",
-    )
-    as_text: bool = Field(
-        default=False,
-        description="Write each message as JSON text: datasets reads it back exactly, other "
-        "programs see a string.",
-    )
+    arguments: Literal["object", "text"] = "object"
+    """Arguments of calls as an object, or as JSON text for templates that want it (DeepSeek V3)."""
+    reasoning_key: str = Field(default="reasoning_content", pattern=r"^\w+$")
+    """Key of a message's reasoning; gpt-oss and LFM2.5 read thinking."""
+    as_text: bool = False
+    """Write each message as JSON text: datasets reads it back exactly, other programs see a
+    string."""
 
 
 def message_value(message: Message, options: MessageOptions) -> Any:

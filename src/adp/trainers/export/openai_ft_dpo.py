@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from pydantic import Field
-
 from adp.trainers.export.exporter import (
-    ExportCounts,
-    ExporterOptions,
     ExportItem,
-    Mask,
     PairOptions,
-    Takes,
+    RowExporter,
+    UnwritableChatError,
 )
 from adp.trainers.export.openai_messages import (
     OpenAIMessages,
-    UnwritableMessages,
     limits,
     note_length,
 )
 from adp.trainers.export.readme import page
-from adp.trainers.export.shapes import content_of, sides
+from adp.trainers.export.shapes import calls_of, sides
 
 BODY = """\
 ## Train
@@ -51,74 +46,50 @@ client.fine_tuning.jobs.create(
 class PreferenceOptions(PairOptions):
     """Options of ``openai-ft-dpo``."""
 
-    parallel_tool_calls: bool = Field(
-        default=True,
-        description="What the rows say about several calls in one message. false: rows in which "
-        "a message makes several calls are left out.",
-    )
+    parallel_tool_calls: bool = True
+    """What the rows say about several calls in one message. false: rows in which a message makes
+    several calls are left out."""
 
 
-class OpenAIFtDpo:
+class OpenAIFtDpo(RowExporter):
     """One message of the assistant for each side."""
 
     name = "openai-ft-dpo"
     title = "OpenAI preference fine-tuning: input, preferred_output, non_preferred_output"
-    takes: Takes = "pairs"
-    mask: Mask = "last"
+    takes = "pairs"
+    mask = "last"
     file = "train.jsonl"
-    options: type[ExporterOptions] = PreferenceOptions
+    options = PreferenceOptions
 
-    def schema(self, options: ExporterOptions) -> Any:
-        """None: rows are JSON."""
+    def row(
+        self, item: ExportItem, options: PreferenceOptions, changed: Counter[str]
+    ) -> dict[str, Any]:
+        """The row of a pair."""
+        assert item.pair is not None
+        chosen, rejected = answers = sides(item.pair)
+        if chosen.text == rejected.text and calls_of(chosen) == calls_of(rejected):
+            raise UnwritableChatError("sides that differ in their reasoning alone")
+        if not all(message.text or message.calls for message in answers):
+            raise UnwritableChatError("a step of reasoning alone")
+        prompt = item.pair.chosen.messages[: item.pair.shared]
+        if prompt[-1].role == "assistant":
+            raise UnwritableChatError("a prompt that ends with a message of the assistant")
+        chat = replace(item.pair.chosen, messages=(*prompt, *answers))
+        writer = OpenAIMessages(chat, changed)
+        messages = writer.messages(len(prompt))
+        for message in messages:
+            message.pop("weight", None)
+        better, worse = writer.assistant(chosen), writer.assistant(rejected)
+        note_length([*messages, better], changed)
+        return {
+            "input": {"messages": messages, **writer.offer(options.parallel_tool_calls)},
+            "preferred_output": [better],
+            "non_preferred_output": [worse],
+        }
 
-    def rows(
-        self, item: ExportItem, options: ExporterOptions, tally: ExportCounts
-    ) -> Iterator[dict[str, Any]]:
-        """One row, or none."""
-        assert isinstance(options, PreferenceOptions)
-        changed: Counter[str] = Counter()
-        try:
-            row = _row(item, options, changed)
-        except UnwritableMessages as reason:
-            tally.left_out[str(reason)] += 1
-            return
-        tally.changed += changed
-        yield row
-
-    def files(self, options: ExporterOptions, facts: Mapping[str, Any]) -> Mapping[str, str]:
+    def files(self, options: PreferenceOptions, facts: Mapping[str, Any]) -> Mapping[str, str]:
         """The README."""
         return {"README.md": page("Preference pairs for OpenAI", BODY + limits(facts), facts)}
-
-
-def _row(item: ExportItem, options: PreferenceOptions, changed: Counter[str]) -> dict[str, Any]:
-    """The row of a pair.
-
-    Raises:
-        Refused: the format has no place for it.
-    """
-    assert item.pair is not None
-    result = sides(item.pair)
-    if isinstance(result, str):
-        raise UnwritableMessages(result)
-    chosen, rejected = result
-    if content_of(replace(chosen, reasoning=None)) == content_of(replace(rejected, reasoning=None)):
-        raise UnwritableMessages("sides that differ in their reasoning alone")
-    if not all(message.text or message.calls for message in result):
-        raise UnwritableMessages("a step of reasoning alone")
-    prompt = item.pair.chosen.messages[: item.pair.shared]
-    if prompt[-1].role == "assistant":
-        raise UnwritableMessages("a prompt that ends with a message of the assistant")
-    writer = OpenAIMessages(replace(item.pair.chosen, messages=(*prompt, *result)), changed)
-    messages = writer.messages(len(prompt))
-    for message in messages:
-        message.pop("weight", None)
-    better, worse = writer.assistant(chosen), writer.assistant(rejected)
-    note_length([*messages, better], changed)
-    return {
-        "input": {"messages": messages, **writer.offer(options.parallel_tool_calls)},
-        "preferred_output": [better],
-        "non_preferred_output": [worse],
-    }
 
 
 EXPORTER = OpenAIFtDpo()

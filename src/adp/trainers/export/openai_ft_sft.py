@@ -7,13 +7,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from pydantic import Field
-
 from adp.rendering.chat import Chat, Message
-from adp.trainers.export.exporter import ExportCounts, ExporterOptions, ExportItem, Mask, Takes
+from adp.trainers.export.exporter import (
+    ExportCounts,
+    ExporterOptions,
+    ExportItem,
+    RowExporter,
+    UnwritableChatError,
+)
 from adp.trainers.export.openai_messages import (
     OpenAIMessages,
-    UnwritableMessages,
     limits,
     note_length,
 )
@@ -40,32 +43,26 @@ client.fine_tuning.jobs.create(model="gpt-4.1-mini-2025-04-14", training_file=fi
 class WeightOptions(ExporterOptions):
     """Options of ``openai-ft-sft``."""
 
-    parallel_tool_calls: bool = Field(
-        default=True,
-        description="What the rows say about several calls in one message. false: rows in which "
-        "a message makes several calls are left out.",
-    )
+    parallel_tool_calls: bool = True
+    """What the rows say about several calls in one message. false: rows in which a message makes
+    several calls are left out."""
 
 
-class OpenAIFtSft:
+class OpenAIFtSft(RowExporter):
     """Messages with weights, tools, and arguments as JSON text."""
 
     name = "openai-ft-sft"
     title = "OpenAI fine-tuning: messages with weight 0 or 1"
-    takes: Takes = "chats"
-    mask: Mask = "binary"
+    takes = "chats"
+    mask = "binary"
     file = "train.jsonl"
-    options: type[ExporterOptions] = WeightOptions
-
-    def schema(self, options: ExporterOptions) -> Any:
-        """None: rows are JSON."""
+    options = WeightOptions
 
     def rows(
-        self, item: ExportItem, options: ExporterOptions, tally: ExportCounts
+        self, item: ExportItem, options: WeightOptions, tally: ExportCounts
     ) -> Iterator[dict[str, Any]]:
         """One row, or none."""
         assert item.chat is not None
-        assert isinstance(options, WeightOptions)
         chat = ended(_trainable(item.chat, tally))
         steps = len(chat.trained())
         if not steps:
@@ -74,14 +71,14 @@ class OpenAIFtSft:
         try:
             writer = OpenAIMessages(chat, changed)
             row = {"messages": writer.messages(), **writer.offer(options.parallel_tool_calls)}
-        except UnwritableMessages as reason:
+        except UnwritableChatError as reason:
             tally.left_out[str(reason)] += steps
             return
         note_length(row["messages"], changed)
         tally.changed += changed
         yield row
 
-    def files(self, options: ExporterOptions, facts: Mapping[str, Any]) -> Mapping[str, str]:
+    def files(self, options: WeightOptions, facts: Mapping[str, Any]) -> Mapping[str, str]:
         """The README."""
         return {"README.md": page("Fine-tuning in OpenAI's format", BODY + limits(facts), facts)}
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from adp.rendering.chat import Chat, ChatCall, Message
+from adp.trainers.export.exporter import UnwritableChatError
 from adp.trainers.export.shapes import plain
 from adp_schema.ids import digest
 
@@ -28,10 +29,6 @@ CHARACTERS_PER_TOKEN = 4
 _OTHER = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-class UnwritableMessages(Exception):
-    """The chat cannot be written in this format; the message says why."""
-
-
 class OpenAIMessages:
     """Writes the messages of one chat.
 
@@ -40,14 +37,14 @@ class OpenAIMessages:
         changed: counts what is written differently.
 
     Raises:
-        Refused: the format has no place for it.
+        UnwritableChatError: the format has no place for it.
     """
 
     def __init__(self, chat: Chat, changed: Counter[str]) -> None:
         self._changed = changed
         self._chat = chat
         if len(chat.tools) > MOST_TOOLS:
-            raise UnwritableMessages(f"more than {MOST_TOOLS} tools on offer")
+            raise UnwritableChatError(f"more than {MOST_TOOLS} tools on offer")
         self._names = self._renamed(
             [
                 *(tool["function"]["name"] for tool in chat.tools),
@@ -64,10 +61,10 @@ class OpenAIMessages:
             parallel: whether several calls in one message are allowed.
 
         Raises:
-            Refused: there are some, and they are not.
+            UnwritableChatError: there are some, and they are not.
         """
         if not parallel and any(len(message.calls) > 1 for message in self._chat.messages):
-            raise UnwritableMessages("parallel calls, which parallel_tool_calls=false forbids")
+            raise UnwritableChatError("parallel calls, which parallel_tool_calls=false forbids")
         if not self._chat.tools:
             return {}
         return {"tools": self._tools(), "parallel_tool_calls": parallel}
@@ -126,7 +123,7 @@ class OpenAIMessages:
     def _result(self, message: Message) -> dict[str, Any]:
         call_id = message.call_id or ""
         if call_id not in self._open:
-            raise UnwritableMessages("a result that does not follow its call at once")
+            raise UnwritableChatError("a result that does not follow its call at once")
         self._open.remove(call_id)
         return {
             "role": "tool",
@@ -145,11 +142,11 @@ class OpenAIMessages:
         """Names of tools as the API allows them.
 
         Raises:
-            Refused: two tools would share a name.
+            UnwritableChatError: two tools would share a name.
         """
         results = {name: _OTHER.sub("_", name)[:LONGEST_NAME] or "_" for name in names}
         if len(set(results.values())) < len(results):
-            raise UnwritableMessages("two tools whose names the API cannot tell apart")
+            raise UnwritableChatError("two tools whose names the API cannot tell apart")
         self._changed["names of tools with characters that the API refuses"] += sum(
             name != written for name, written in results.items()
         )

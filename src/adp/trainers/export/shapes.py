@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from adp.rendering.chat import Chat, Message, PairChats
+from adp.trainers.export.exporter import UnwritableChatError
 
 NEITHER = "a weight that is neither 0 nor 1"
 SEVERAL = "a side that is not one trained message after the prompt"
@@ -60,24 +61,28 @@ def arguments_text(text: str) -> str:
     return json_text(json.loads(text))
 
 
-def sides(pair: PairChats) -> tuple[Message, Message] | str:
-    """The one message of each side, for formats that hold no more; or why there is none.
+def sides(pair: PairChats) -> tuple[Message, Message]:
+    """The one message of each side, for formats that hold no more.
 
     The runner has cut the pair, or stopped, before; this is to be sure.
+
+    Raises:
+        UnwritableChatError: a side has more, or both say the same.
     """
     results = []
     for chat in (pair.chosen, pair.rejected):
         if len(chat.messages) != pair.shared + 1 or not last_only(chat):
-            return SEVERAL
+            raise UnwritableChatError(SEVERAL)
         results.append(chat.messages[-1])
-    chosen, rejected = results
-    return SAME if content_of(chosen) == content_of(rejected) else (chosen, rejected)
+    values = [(side.text, side.reasoning, calls_of(side)) for side in results]
+    if values[0] == values[1]:
+        raise UnwritableChatError(SAME)
+    return results[0], results[1]
 
 
-def content_of(message: Message) -> tuple[Any, ...]:
-    """What an assistant's message says, without ids."""
-    calls = tuple((call.name, call.text) for call in message.calls)
-    return message.text, message.reasoning, calls
+def calls_of(message: Message) -> list[tuple[str, str]]:
+    """The calls of an assistant's message, without ids."""
+    return [(call.name, call.text) for call in message.calls]
 
 
 def note_invalid(messages: Iterable[Message], changed: Counter[str]) -> None:

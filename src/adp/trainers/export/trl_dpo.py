@@ -7,10 +7,11 @@ tools between them, so each side is one message; longer ones are refused, cut or
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
-from adp.trainers.export.exporter import ExportCounts, ExportItem, PairOptions
+from adp.trainers.export.exporter import ExportItem, PairOptions, RowExporter
 from adp.trainers.export.messages import MessageOptions, tools_text, values
 from adp.trainers.export.readme import Types, loading, page
 
@@ -27,7 +28,7 @@ class DpoOptions(PairOptions, MessageOptions):
     """Options of ``trl-dpo``."""
 
 
-class TrlDpo:
+class TrlDpo(RowExporter):
     """The exporter."""
 
     name = "trl-dpo"
@@ -37,16 +38,11 @@ class TrlDpo:
     file = "train.jsonl"
     options = DpoOptions
 
-    def schema(self, options: DpoOptions) -> Any:
-        """None: the file is JSON lines."""
-
-    def rows(
-        self, item: ExportItem, options: DpoOptions, tally: ExportCounts
-    ) -> Iterator[dict[str, Any]]:
+    def row(self, item: ExportItem, options: DpoOptions, changed: Counter[str]) -> dict[str, Any]:
         """One row a pair."""
         pair = item.pair
         assert pair is not None
-        yield {
+        return {
             "prompt": values(pair.chosen.messages[: pair.shared], options),
             "chosen": values(pair.chosen.messages[pair.shared :], options),
             "rejected": values(pair.rejected.messages[pair.shared :], options),

@@ -7,10 +7,11 @@ text, and JSON stays JSON text.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
-from adp.trainers.export.exporter import ExportCounts, ExportItem, Form
+from adp.trainers.export.exporter import ExportItem, Form, RowExporter
 from adp.trainers.export.messages import MessageOptions, tools_text, values
 from adp.trainers.export.readme import Types, loading, page
 
@@ -29,7 +30,7 @@ _TYPES: Types = {
 }
 
 
-class TrlGrpo:
+class TrlGrpo(RowExporter):
     """The exporter."""
 
     name = "trl-grpo"
@@ -43,12 +44,9 @@ class TrlGrpo:
         """Prompts, each once."""
         return Form("prompts", "last", self.file, unique=True)
 
-    def schema(self, options: MessageOptions) -> Any:
-        """None: the file is JSON lines."""
-
-    def rows(
-        self, item: ExportItem, options: MessageOptions, tally: ExportCounts
-    ) -> Iterator[dict[str, Any]]:
+    def row(
+        self, item: ExportItem, options: MessageOptions, changed: Counter[str]
+    ) -> dict[str, Any]:
         """One row a task."""
         chat, task = item.chat, item.trajectory.task
         assert chat is not None
@@ -61,7 +59,7 @@ class TrlGrpo:
         row |= {name: getattr(task, name, None) for name in _OF_TASK}
         row["task_environment"] = getattr(task, "environment", None)
         row["task_environment_config"] = getattr(task, "environment_config", None)
-        yield row
+        return row
 
     def files(self, options: MessageOptions, facts: Mapping[str, Any]) -> Mapping[str, str]:
         """How to train on it."""

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from adp.rendering.chat import Chat
-from adp.trainers.export.exporter import ExportCounts, ExportItem, Form, PairOptions
+from adp.trainers.export.exporter import ExportCounts, ExportItem, Form, PairOptions, RowExporter
 from adp.trainers.export.messages import MessageOptions, tools_text, values
 from adp.trainers.export.readme import Types, loading, page
 from adp.trainers.export.trl_prompt_completion import NO_PROMPT
@@ -32,16 +32,11 @@ _TYPES: Types = {
 class KtoOptions(PairOptions, MessageOptions):
     """Options of ``trl-kto``."""
 
-    label: Literal["success", "reward", "pairs"] = Field(
-        default="success",
-        description="Where the label comes from: the success of the run, its reward (see "
-        "threshold), or the sides of pairs (chosen is true, rejected false).",
-    )
-    threshold: float | None = Field(
-        allow_inf_nan=False,
-        default=None,
-        description="reward: the smallest reward whose steps are desirable.",
-    )
+    label: Literal["success", "reward", "pairs"] = "success"
+    """Where the label comes from: the success of the run, its reward (see threshold), or the
+    sides of pairs (chosen is true, rejected false)."""
+    threshold: float | None = Field(allow_inf_nan=False, default=None)
+    """reward: the smallest reward whose steps are desirable."""
 
     @model_validator(mode="after")
     def _fit(self) -> KtoOptions:
@@ -50,7 +45,7 @@ class KtoOptions(PairOptions, MessageOptions):
         return self
 
 
-class TrlKto:
+class TrlKto(RowExporter):
     """The exporter."""
 
     name = "trl-kto"
@@ -64,9 +59,6 @@ class TrlKto:
         """Steps of runs, or sides of pairs."""
         takes: Literal["pairs", "chats"] = "pairs" if options.label == "pairs" else "chats"
         return Form(takes, "last", self.file, mix="label")
-
-    def schema(self, options: KtoOptions) -> Any:
-        """None: the file is JSON lines."""
 
     def rows(
         self, item: ExportItem, options: KtoOptions, tally: ExportCounts

@@ -7,10 +7,11 @@ price of repeating the prompt in each row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
-from adp.trainers.export.exporter import ExportCounts, ExportItem
+from adp.trainers.export.exporter import ExportItem, RowExporter, UnwritableChatError
 from adp.trainers.export.messages import MessageOptions, tools_text, values
 from adp.trainers.export.readme import Types, loading, page
 
@@ -24,7 +25,7 @@ _TYPES: Types = {
 NO_PROMPT = "nothing stands before the step"
 
 
-class TrlPromptCompletion:
+class TrlPromptCompletion(RowExporter):
     """The exporter."""
 
     name = "trl-prompt-completion"
@@ -34,19 +35,15 @@ class TrlPromptCompletion:
     file = "train.jsonl"
     options = MessageOptions
 
-    def schema(self, options: MessageOptions) -> Any:
-        """None: the file is JSON lines."""
-
-    def rows(
-        self, item: ExportItem, options: MessageOptions, tally: ExportCounts
-    ) -> Iterator[dict[str, Any]]:
+    def row(
+        self, item: ExportItem, options: MessageOptions, changed: Counter[str]
+    ) -> dict[str, Any]:
         """One row: the last message is the completion."""
         assert item.chat is not None
         *before, last = item.chat.messages
         if not before:
-            tally.left_out[NO_PROMPT] += 1
-            return
-        yield {
+            raise UnwritableChatError(NO_PROMPT)
+        return {
             "prompt": values(before, options),
             "completion": values([last], options),
             "tools": tools_text(item.chat.tools),

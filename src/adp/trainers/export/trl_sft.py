@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from adp.trainers.export.exporter import ExportCounts, ExportItem, Form
 from adp.trainers.export.messages import MessageOptions, tools_text, values
@@ -24,16 +24,12 @@ _INSTEAD = "use --set form=tokens --model MODEL, or --to trl-prompt-completion -
 class SftOptions(MessageOptions):
     """Options of ``trl-sft``."""
 
-    form: Literal["messages", "tokens"] = Field(
-        default="messages",
-        description="messages: for any model, every message of the assistant is trained; tokens: "
-        "for one model (--model), with exactly the trained steps under the loss.",
-    )
-    weights: bool = Field(
-        default=False,
-        description="tokens: write a column loss_weights, for weights other than 0 and 1. TRL's "
-        "own trainer does not read it; adp train does.",
-    )
+    form: Literal["messages", "tokens"] = "messages"
+    """messages: for any model, every message of the assistant is trained; tokens: for one model
+    (--model), with exactly the trained steps under the loss."""
+    weights: bool = False
+    """tokens: write a column loss_weights, for weights other than 0 and 1. TRL's own trainer
+    does not read it; adp train does."""
 
     @model_validator(mode="after")
     def _fit(self) -> SftOptions:

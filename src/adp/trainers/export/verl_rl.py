@@ -7,20 +7,18 @@ does not hold what an agent once did.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from importlib import resources
 from typing import Any, Literal
 
-from pydantic import Field
-
 from adp.rendering.chat import Chat
 from adp.trainers.export.exporter import (
-    ExportCounts,
     ExporterOptions,
     ExportItem,
     Form,
-    Mask,
-    Takes,
+    RowExporter,
+    UnwritableChatError,
 )
 from adp.trainers.export.readme import page
 from adp.trainers.export.shapes import json_text, plain
@@ -65,32 +63,29 @@ class VerlRlOptions(ExporterOptions):
 
     ground_truth: Literal[
         "auto", "answers", "first_turn", "expected_calls", "tests", "final_answer"
-    ] = Field(
-        default="auto",
-        description="What a reward compares with: a column of the task, the gold answer of its "
-        "first turn, or the final answer of a run that succeeded. auto: the first that the task "
-        "has of first_turn, answers, expected_calls and tests.",
-    )
-    model_name_or_path: str = Field(
-        default="Qwen/Qwen3-8B", description="Model that the README names."
-    )
+    ] = "auto"
+    """What a reward compares with: a column of the task, the gold answer of its first turn, or
+    the final answer of a run that succeeded. auto: the first that the task has of first_turn,
+    answers, expected_calls and tests."""
+    model_name_or_path: str = "Qwen/Qwen3-8B"
+    """Model that the README names."""
 
 
-class VerlRl:
+class VerlRl(RowExporter):
     """Prompt, ground truth and what else verl's ``RLHFDataset`` reads."""
 
     name = "verl-rl"
     title = "verl: one prompt a task, with the ground truth for a reward"
-    takes: Takes = "prompts"
-    mask: Mask = "last"
+    takes = "prompts"
+    mask = "last"
     file = "train.parquet"
-    options: type[ExporterOptions] = VerlRlOptions
+    options = VerlRlOptions
 
-    def form(self, options: ExporterOptions) -> Form:
+    def form(self, options: VerlRlOptions) -> Form:
         """Prompts; a task that was tried several times has one row."""
-        return Form(self.takes, self.mask, self.file, unique=True)
+        return Form("prompts", "last", self.file, unique=True)
 
-    def schema(self, options: ExporterOptions) -> Any:
+    def schema(self, options: VerlRlOptions) -> Any:
         """Columns as verl reads them. Every struct has the same fields in all rows."""
         import pyarrow as pa
 
@@ -107,25 +102,22 @@ class VerlRl:
             ]
         )
 
-    def rows(
-        self, item: ExportItem, options: ExporterOptions, tally: ExportCounts
-    ) -> Iterator[dict[str, Any]]:
+    def row(
+        self, item: ExportItem, options: VerlRlOptions, changed: Counter[str]
+    ) -> dict[str, Any]:
         """One row, or none. Attempts at the same task give equal rows."""
         assert item.chat is not None
-        assert isinstance(options, VerlRlOptions)
         run, chat = item.trajectory, item.chat
         prompt = [
             {"role": message.role, "content": plain(message.text)} for message in chat.messages
         ]
         if any(message.calls or message.role == "tool" for message in chat.messages):
-            tally.left_out["calls in the prompt; --set tools=text writes them as words"] += 1
-            return
+            raise UnwritableChatError("calls in the prompt; --set tools=text writes them as words")
         truth = ground_truth(run.task, run, options.ground_truth)
         if truth is None:
-            tally.left_out["nothing that a reward could compare with"] += 1
-            return
+            raise UnwritableChatError("nothing that a reward could compare with")
         task_id = run.task_id or digest(json_text(prompt).encode())
-        yield {
+        return {
             "data_source": plain(item.dataset or "adp"),
             "prompt": prompt,
             "ability": plain((run.task and run.task.difficulty) or "agent"),
@@ -138,9 +130,8 @@ class VerlRl:
             },
         }
 
-    def files(self, options: ExporterOptions, facts: Mapping[str, Any]) -> Mapping[str, str]:
+    def files(self, options: VerlRlOptions, facts: Mapping[str, Any]) -> Mapping[str, str]:
         """README and a reward function."""
-        assert isinstance(options, VerlRlOptions)
         what = options.ground_truth.replace("_", " ")
         body = BODY.format(
             model=options.model_name_or_path,

@@ -10,16 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pydantic import Field
-
-from adp.trainers.export.exporter import (
-    ExportCounts,
-    ExporterOptions,
-    ExportItem,
-    Form,
-    Mask,
-    Takes,
-)
+from adp.trainers.export.exporter import ExportCounts, ExporterOptions, ExportItem, Form
 from adp.trainers.export.readme import page
 from adp.trainers.export.verl_rl import shipped
 
@@ -50,9 +41,8 @@ torchrun --standalone --nproc_per_node=1 -m verl.trainer.sft_trainer \\
 class VerlSftOptions(ExporterOptions):
     """Options of ``verl-sft``."""
 
-    model_name_or_path: str = Field(
-        default="Qwen/Qwen3-8B", description="Model that the README names."
-    )
+    model_name_or_path: str = "Qwen/Qwen3-8B"
+    """Model that the README names."""
 
 
 class VerlSft:
@@ -60,16 +50,16 @@ class VerlSft:
 
     name = "verl-sft"
     title = "verl: tokens with weights, and the dataset class that reads them"
-    takes: Takes = "chats"
-    mask: Mask = "tokens"
+    takes = "chats"
+    mask = "tokens"
     file = "train.parquet"
-    options: type[ExporterOptions] = VerlSftOptions
+    options = VerlSftOptions
 
-    def form(self, options: ExporterOptions) -> Form:
+    def form(self, options: VerlSftOptions) -> Form:
         """Tokens of a model."""
-        return Form(self.takes, self.mask, self.file, model=True)
+        return Form("chats", "tokens", self.file, model=True)
 
-    def schema(self, options: ExporterOptions) -> Any:
+    def schema(self, options: VerlSftOptions) -> Any:
         """Columns as the shipped class reads them."""
         import pyarrow as pa
 
@@ -84,7 +74,7 @@ class VerlSft:
         )
 
     def rows(
-        self, item: ExportItem, options: ExporterOptions, tally: ExportCounts
+        self, item: ExportItem, options: VerlSftOptions, tally: ExportCounts
     ) -> Iterator[dict[str, Any]]:
         """A row for each row of tokens."""
         tally.left_out += item.rendered.lost
@@ -98,9 +88,8 @@ class VerlSft:
                 "loss_mask": row.loss_weights,
             }
 
-    def files(self, options: ExporterOptions, facts: Mapping[str, Any]) -> Mapping[str, str]:
+    def files(self, options: VerlSftOptions, facts: Mapping[str, Any]) -> Mapping[str, str]:
         """README and the dataset class."""
-        assert isinstance(options, VerlSftOptions)
         body = BODY.format(model=options.model_name_or_path)
         return {
             "README.md": page("verl, supervised", body, facts),

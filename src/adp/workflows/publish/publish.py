@@ -125,14 +125,16 @@ def publish(
     folder = out or default_folder(path, repo, options)
     if folder.name in ("", ".."):
         folder = folder.resolve()  # the sessions come beside it
-    with_name = folder.with_name(folder.name + TRACES)
-    with holding(folder), holding(with_name) if traces else nullcontext():
+    traces_folder = folder.with_name(folder.name + TRACES)
+    with holding(folder), holding(traces_folder) if traces else nullcontext():
         prepared = held(prepare)(path, repo, folder, options, reporter)
-        written = _write_traces(prepared, with_name, options, traces, reporter) if traces else None
+        written = (
+            _write_traces(prepared, traces_folder, options, traces, reporter) if traces else None
+        )
         published = Published(prepared, written, [])
         if upload is None:
             return published
-        targets = [(folder, str(repo))] + ([(with_name, f"{repo}{TRACES}")] if traces else [])
+        targets = [(folder, str(repo))] + ([(traces_folder, f"{repo}{TRACES}")] if traces else [])
         for result, name in targets:
             published.uploaded.append(
                 send(

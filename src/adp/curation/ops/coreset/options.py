@@ -27,56 +27,38 @@ SAGE_METHODS = ("random", "loss_topk", "diversity", "hybrid")
 class Coreset(VectorOptions):
     """Options of `coreset`; one of ``size`` and ``share``."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(populate_by_name=True)
 
-    method: Method = Field(
-        description="How to select; see above. loss_topk is another name for top, diversity for "
-        "k_center."
-    )
-    size: int | None = Field(
-        None, description="How many to keep. When there are not more, all are kept."
-    )
-    share: float | None = Field(
-        None, gt=0, le=1, description="How many to keep, as a share of all; at least one."
-    )
-    by: str | None = Field(
-        None,
-        description="Column with the score, for top, hybrid, mmr and stratified with inner top; "
-        "else loss. Trajectories without a score come last.",
-    )
-    descending: bool = Field(True, description="Whether a high score is good.")
-    loss_ratio: float = Field(
-        0.6, ge=0, le=1, description="hybrid: the share that is taken by score, rounded down."
-    )
-    strata: str | None = Field(
-        None, description="stratified: a column, or an SQL expression over the view pool."
-    )
-    allocation: Literal["proportional", "equal"] = Field(
-        "proportional",
-        description="stratified: as many of each stratum as its size asks for, or the same number "
-        "of each; by largest remainder.",
-    )
-    inner: Literal["random", "top"] = Field(
-        "random", description="stratified: how to select within a stratum."
-    )
-    lambda_: float = Field(
-        0.5,
-        alias="lambda",
-        ge=0,
-        le=1,
-        description="mmr: weight of the score against that of being unlike the others.",
-    )
-    coverage: bool = Field(
-        True,
-        description="Measure how well the selection covers all, beside a random one and the "
-        "longest ones. It needs vectors, so for random, top and stratified it is most of the time.",
-    )
-    compat: Literal["sage"] | None = Field(
-        None,
-        description="sage: the arithmetic of SAGE's CoresetSelector for random, loss_topk, "
-        "diversity and hybrid; see above. Without by, the loss is computed from the texts.",
-    )
-    random_seed: int = Field(13, description="compat sage: seed of its random numbers.")
+    method: Method
+    """How to select; see above. loss_topk is another name for top, diversity for k_center."""
+    size: int | None = None
+    """How many to keep. When there are not more, all are kept."""
+    share: float | None = Field(None, gt=0, le=1)
+    """How many to keep, as a share of all; at least one."""
+    by: str | None = None
+    """Column with the score, for top, hybrid, mmr and stratified with inner top; else loss.
+    Trajectories without a score come last."""
+    descending: bool = True
+    """Whether a high score is good."""
+    loss_ratio: float = Field(0.6, ge=0, le=1)
+    """hybrid: the share that is taken by score, rounded down."""
+    strata: str | None = None
+    """stratified: a column, or an SQL expression over the view pool."""
+    allocation: Literal["proportional", "equal"] = "proportional"
+    """stratified: as many of each stratum as its size asks for, or the same number of each; by
+    largest remainder."""
+    inner: Literal["random", "top"] = "random"
+    """stratified: how to select within a stratum."""
+    lambda_: float = Field(0.5, alias="lambda", ge=0, le=1)
+    """mmr: weight of the score against that of being unlike the others."""
+    coverage: bool = True
+    """Measure how well the selection covers all, beside a random one and the longest ones. It
+    needs vectors, so for random, top and stratified it is most of the time."""
+    compat: Literal["sage"] | None = None
+    """sage: the arithmetic of SAGE's CoresetSelector for random, loss_topk, diversity and
+    hybrid; see above. Without by, the loss is computed from the texts."""
+    random_seed: int = 13
+    """compat sage: seed of its random numbers."""
 
     @model_validator(mode="after")
     def _fits(self) -> Coreset:

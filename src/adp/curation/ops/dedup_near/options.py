@@ -11,27 +11,25 @@ from adp.curation.texts.views import Kind, check_kinds
 class DedupNear(ClusterOptions):
     """Options of `dedup_near`."""
 
-    views: tuple[Kind, ...] = Field(
-        ("agent", "actions"),
-        description="Texts that are compared: some of system, task, user, agent, actions, "
-        "observations, patch, all.",
-    )
-    threshold: float = Field(
-        0.8, ge=0.3, le=1, description="Least Jaccard similarity of a near duplicate."
-    )
-    words: int = Field(5, ge=1, le=32, description="Words of a shingle.")
-    common: float = Field(
-        0.01, gt=0, le=1, description="Shingles of more than this share of documents are left out."
-    )
-    common_least: int = Field(
-        10, ge=1, description="But none that so few documents or fewer have, as in small sets."
-    )
-    least_shingles: int = Field(
-        8, ge=1, description="Documents with fewer shingles left are only compared as whole texts."
-    )
-    permutations: int = Field(128, ge=16, le=1024, description="Numbers of a MinHash signature.")
-    bands: int | None = Field(None, ge=1, description="Bands; null chooses by the threshold.")
-    rows: int | None = Field(None, ge=1, description="Numbers of a band; given with bands.")
+    views: tuple[Kind, ...] = ("agent", "actions")
+    """Texts that are compared: some of system, task, user, agent, actions, observations, patch,
+    all."""
+    threshold: float = Field(0.8, ge=0.3, le=1)
+    """Least Jaccard similarity of a near duplicate."""
+    words: int = Field(5, ge=1, le=32)
+    """Words of a shingle."""
+    common: float = Field(0.01, gt=0, le=1)
+    """Shingles of more than this share of documents are left out."""
+    common_least: int = Field(10, ge=1)
+    """But none that so few documents or fewer have, as in small sets."""
+    least_shingles: int = Field(8, ge=1)
+    """Documents with fewer shingles left are only compared as whole texts."""
+    permutations: int = Field(128, ge=16, le=1024)
+    """Numbers of a MinHash signature."""
+    bands: int | None = Field(None, ge=1)
+    """Bands; null chooses by the threshold."""
+    rows: int | None = Field(None, ge=1)
+    """Numbers of a band; given with bands."""
 
     @field_validator("views")
     @classmethod

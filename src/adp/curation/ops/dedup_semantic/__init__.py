@@ -44,13 +44,11 @@ _SHOWN = 5
 class DedupSemantic(VectorOptions, ClusterOptions):
     """Options of `dedup_semantic`."""
 
-    threshold: float = Field(0.95, gt=0, le=1, description="Least cosine of a duplicate.")
-    exact_up_to: int = Field(
-        200_000,
-        ge=0,
-        description="With more trajectories than this, candidates come from random planes, which "
-        "miss up to 5 in 1,000 of the pairs at the threshold; else no pair is missed.",
-    )
+    threshold: float = Field(0.95, gt=0, le=1)
+    """Least cosine of a duplicate."""
+    exact_up_to: int = Field(200_000, ge=0)
+    """With more trajectories than this, candidates come from random planes, which miss up to 5
+    in 1,000 of the pairs at the threshold; else no pair is missed."""
 
 
 def run(pool: Pool, options: DedupSemantic) -> OpResult:

@@ -35,63 +35,42 @@ _ORDER = re.compile(r"^\w+( asc| desc)?$")
 class Filter(OpOptions):
     """Options of `filter`: at least one of sql, min, max, preset and per_task_cap."""
 
-    sql: str | None = Field(
-        None, description="Condition over the view pool; a trajectory stays where it is true."
-    )
-    min: dict[str, FiniteFloat] = Field(
-        default_factory=dict, description="Column -> least value that stays."
-    )
-    max: dict[str, FiniteFloat] = Field(
-        default_factory=dict, description="Column -> greatest value that stays."
-    )
-    preset: Preset | None = Field(None, description="Rules of a known filter.")
-    unknown: Literal["keep", "drop"] = Field(
-        "drop",
-        description="What becomes of a trajectory whose success, reward or limited column is null.",
-    )
-    per_task_cap: int | None = Field(
-        None, ge=1, description="How many trajectories of a task stay, of those that pass the rest."
-    )
-    order: tuple[str, ...] = Field(
-        (),
-        description="Which of them: columns, each with asc or desc, such as 'reward desc'; nulls "
-        "come last, and the place in the input breaks ties. Without it: the highest reward, then "
-        "the fewest tokens where measure counted them, else the fewest rows.",
-    )
-    actor: str = Field("expert", description="Preset actor: the actor.")
-    min_reward: float | None = Field(
-        None, description="Preset sage: least reward. 0 in the code, 0.5 in the documentation."
-    )
-    require_success: bool | None = Field(
-        None, description="Preset sage: whether the task must be solved. True in both."
-    )
-    min_steps: int | None = Field(
-        None,
-        ge=0,
-        description="Preset sage: fewest steps of the agent, 1 in the code. Preset actor: fewest "
-        "steps that the actor made; without it, all of the agent's.",
-    )
-    max_steps: int | None = Field(
-        None, ge=0, description="Preset sage: most steps of the agent. No limit in both."
-    )
-    min_tool_usage: int | None = Field(
-        None,
-        ge=0,
-        description="Preset sage: fewest different tools, finish and error not counted; 1 in the "
-        "code.",
-    )
-    exclude_actions: tuple[str, ...] = Field(
-        (), description="Preset sage: tools that no step may call."
-    )
-    later_turns: bool = Field(
-        True,
-        description="Preset toucan: whether, of several turns of the user, only results from the "
-        "second on count. False is what Toucan does for its set of split questions.",
-    )
-    repair: bool = Field(
-        False,
-        description="Presets et_agent: whether to mend tags before giving a trajectory up.",
-    )
+    sql: str | None = None
+    """Condition over the view pool; a trajectory stays where it is true."""
+    min: dict[str, FiniteFloat] = Field(default_factory=dict)
+    """Column -> least value that stays."""
+    max: dict[str, FiniteFloat] = Field(default_factory=dict)
+    """Column -> greatest value that stays."""
+    preset: Preset | None = None
+    """Rules of a known filter."""
+    unknown: Literal["keep", "drop"] = "drop"
+    """What becomes of a trajectory whose success, reward or limited column is null."""
+    per_task_cap: int | None = Field(None, ge=1)
+    """How many trajectories of a task stay, of those that pass the rest."""
+    order: tuple[str, ...] = ()
+    """Which of them: columns, each with asc or desc, such as 'reward desc'; nulls come last, and
+    the place in the input breaks ties. Without it: the highest reward, then the fewest tokens
+    where measure counted them, else the fewest rows."""
+    actor: str = "expert"
+    """Preset actor: the actor."""
+    min_reward: float | None = None
+    """Preset sage: least reward. 0 in the code, 0.5 in the documentation."""
+    require_success: bool | None = None
+    """Preset sage: whether the task must be solved. True in both."""
+    min_steps: int | None = Field(None, ge=0)
+    """Preset sage: fewest steps of the agent, 1 in the code. Preset actor: fewest steps that the
+    actor made; without it, all of the agent's."""
+    max_steps: int | None = Field(None, ge=0)
+    """Preset sage: most steps of the agent. No limit in both."""
+    min_tool_usage: int | None = Field(None, ge=0)
+    """Preset sage: fewest different tools, finish and error not counted; 1 in the code."""
+    exclude_actions: tuple[str, ...] = ()
+    """Preset sage: tools that no step may call."""
+    later_turns: bool = True
+    """Preset toucan: whether, of several turns of the user, only results from the second on
+    count. False is what Toucan does for its set of split questions."""
+    repair: bool = False
+    """Presets et_agent: whether to mend tags before giving a trajectory up."""
 
     @model_validator(mode="after")
     def _fit(self) -> Filter:

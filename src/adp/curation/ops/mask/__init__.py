@@ -50,35 +50,25 @@ _REASONS: Mapping[str, str] = {
 class Mask(OpOptions):
     """Options of `mask`."""
 
-    policy: tuple[Policy, ...] = Field(
-        min_length=1,
-        description="Which steps: errors, history, actor, suboptimal, copied_context, repeated, "
-        "sql.",
-    )
-    weight: float = Field(
-        0.0, ge=0, description="Weight of the steps in the loss; 0 takes them out."
-    )
-    weights: dict[Policy, float] = Field(
-        default_factory=dict, description="Policy -> weight, where it has one of its own."
-    )
-    actors: tuple[str, ...] = Field(
-        ("expert",), description="Policy actor: whose steps keep their weight."
-    )
-    sql: str | None = Field(
-        None,
-        description="Policy sql: condition over the columns of the views steps, pool and "
-        "step_columns. Where two have a column, name it with its view, such as steps.reward.",
-    )
-    errors: Literal["recorded", "likely"] = Field(
-        "recorded", description="Policy errors: as in the op measure."
-    )
-    loop_by: Literal["action", "result"] = Field(
-        "action", description="Policy repeated: as in the op measure."
-    )
-    loop_rounds: int = Field(3, ge=2, description="Policy repeated: as in the op measure.")
-    categories: tuple[str, ...] = Field(
-        SUBOPTIMAL, description="Policy suboptimal: parts of the labels that count."
-    )
+    policy: tuple[Policy, ...] = Field(min_length=1)
+    """Which steps: errors, history, actor, suboptimal, copied_context, repeated, sql."""
+    weight: float = Field(0.0, ge=0)
+    """Weight of the steps in the loss; 0 takes them out."""
+    weights: dict[Policy, float] = Field(default_factory=dict)
+    """Policy -> weight, where it has one of its own."""
+    actors: tuple[str, ...] = ("expert",)
+    """Policy actor: whose steps keep their weight."""
+    sql: str | None = None
+    """Policy sql: condition over the columns of the views steps, pool and step_columns. Where
+    two have a column, name it with its view, such as steps.reward."""
+    errors: Literal["recorded", "likely"] = "recorded"
+    """Policy errors: as in the op measure."""
+    loop_by: Literal["action", "result"] = "action"
+    """Policy repeated: as in the op measure."""
+    loop_rounds: int = Field(3, ge=2)
+    """Policy repeated: as in the op measure."""
+    categories: tuple[str, ...] = SUBOPTIMAL
+    """Policy suboptimal: parts of the labels that count."""
 
     @model_validator(mode="after")
     def _fit(self) -> Mask:

@@ -49,23 +49,16 @@ class Measure(OpOptions):
         tuple(GROUPS),
         description="Groups of measures to take: " + ", ".join(GROUPS) + ".",
     )
-    tokenizer: str | None = Field(
-        None,
-        description="A tokenizer.json, or the folder that holds it, to count tokens with; "
-        "without it they are estimated from the bytes.",
-    )
-    errors: Literal["recorded", "likely"] = Field(
-        "recorded",
-        description="Which results count as failed: those that the source marks so; with likely "
-        "also those without a recorded status whose text reads like a failure.",
-    )
-    loop_by: Literal["action", "result"] = Field(
-        "action",
-        description="What makes two calls the same: tool and arguments, or the result as well.",
-    )
-    loop_rounds: int = Field(
-        3, ge=2, description="How often a block of calls must be there to be a loop."
-    )
+    tokenizer: str | None = None
+    """A tokenizer.json, or the folder that holds it, to count tokens with; without it they are
+    estimated from the bytes."""
+    errors: Literal["recorded", "likely"] = "recorded"
+    """Which results count as failed: those that the source marks so; with likely also those
+    without a recorded status whose text reads like a failure."""
+    loop_by: Literal["action", "result"] = "action"
+    """What makes two calls the same: tool and arguments, or the result as well."""
+    loop_rounds: int = Field(3, ge=2)
+    """How often a block of calls must be there to be a loop."""
 
     @field_validator("only")
     @classmethod

@@ -24,99 +24,62 @@ SAGE_STAGES = (
 class CurriculumStage(OpOptions):
     """One stage of a curriculum."""
 
-    weights: dict[str, Weight] = Field(description="Group -> weight; they are normalised.")
-    share: float | None = Field(
-        None, gt=0, allow_inf_nan=False, description="Share of the budget; equal when not given."
-    )
-    total: int | None = Field(
-        None, gt=0, description="Budget of the stage itself, in trajectories, in place of a share."
-    )
+    weights: dict[str, Weight]
+    """Group -> weight; they are normalised."""
+    share: float | None = Field(None, gt=0, allow_inf_nan=False)
+    """Share of the budget; equal when not given."""
+    total: int | None = Field(None, gt=0)
+    """Budget of the stage itself, in trajectories, in place of a share."""
 
 
 class Mix(OpOptions):
     """Options of `mix`."""
 
-    by: str = Field(
-        "dataset",
-        description="What the groups are: a column, or an SQL expression over the view pool. "
-        "Trajectories where it is null are in the group called null.",
-    )
-    method: Method = Field(
-        "weighted",
-        description="weighted: shares by `weights`. balanced: equal shares. temperature: shares "
-        "in proportion to n^(1/T) for a group of n (trajectories, or tokens when the budget is in "
-        "tokens) and T = `temperature`. curriculum: `stages`, each with weights of its own. "
-        "agenttuning: `eta` for the agent groups together, 1 - eta for the others together; "
-        "within both, in proportion to size.",
-    )
-    weights: dict[str, Weight] = Field(
-        default_factory=dict,
-        description="Group -> weight, for weighted; they are normalised. With weight 0 a group is "
-        "left out.",
-    )
-    temperature: float = Field(
-        2.0,
-        gt=0,
-        description="T: 1 keeps the sizes as they are, more evens them out; .inf is balanced.",
-    )
-    stages: list[CurriculumStage] = Field(
-        default_factory=list,
-        description="Stages of the curriculum, in order: {weights, share} or {weights, total}. "
-        "Later stages take what earlier ones left.",
-    )
-    agent: list[str] = Field(
-        default_factory=list, description="The groups that are agent data, for agenttuning."
-    )
-    eta: float = Field(
-        0.2,
-        ge=0,
-        le=1,
-        description="Share of the agent data in J = eta E[D_agent] + (1 - eta) E[D_general].",
-    )
-    total: int | None = Field(
-        None,
-        gt=0,
-        description="Budget in trajectories, repeats counted. Without total and tokens: as many "
-        "as there can be before the first group runs out.",
-    )
-    tokens: int | None = Field(None, gt=0, description="Budget in tokens, repeats counted.")
-    token_column: str = Field(
-        "tokens",
-        description="Column with the tokens of a trajectory. Where it is missing or null, a "
-        "token is taken for 4 bytes of text.",
-    )
-    epochs: Epochs | dict[str, Epochs] = Field(
-        1,
-        description="How often a trajectory may be in the mixture: for all groups, or group -> "
-        "number, 1 for those that are not named.",
-    )
-    min_per_group: int = Field(
-        0,
-        ge=0,
-        description="At least this much of each group that has a weight (or all that it has), in "
-        "the unit of the budget, and in each stage.",
-    )
-    unknown: Literal["error", "other"] = Field(
-        "error",
-        description="Groups without a weight: an error, or together the group other, which has "
-        "a weight of its own.",
-    )
-    short: Literal["redistribute", "stop"] = Field(
-        "redistribute",
-        description="When a group has less than its share: the rest goes to the others by their "
-        "weights; or the mixture (of a curriculum, the stage) stops there, smaller, with its "
-        "shares as asked for.",
-    )
-    order: str | None = Field(
-        None,
-        description="Column: its highest values are taken first, nulls last. Default: at random, "
-        "by a hash of seed and trajectory_id, so that more data changes little.",
-    )
-    compat: Literal["sage"] | None = Field(
-        None,
-        description="sage: the arithmetic of SAGE's MultiTaskMixer for weighted, balanced and "
-        "curriculum, with its own weights and stages as defaults.",
-    )
+    by: str = "dataset"
+    """What the groups are: a column, or an SQL expression over the view pool. Trajectories where
+    it is null are in the group called null."""
+    method: Method = "weighted"
+    """weighted: shares by `weights`. balanced: equal shares. temperature: shares in proportion
+    to n^(1/T) for a group of n (trajectories, or tokens when the budget is in tokens) and T =
+    `temperature`. curriculum: `stages`, each with weights of its own. agenttuning: `eta` for the
+    agent groups together, 1 - eta for the others together; within both, in proportion to size."""
+    weights: dict[str, Weight] = Field(default_factory=dict)
+    """Group -> weight, for weighted; they are normalised. With weight 0 a group is left out."""
+    temperature: float = Field(2.0, gt=0)
+    """T: 1 keeps the sizes as they are, more evens them out; .inf is balanced."""
+    stages: list[CurriculumStage] = Field(default_factory=list)
+    """Stages of the curriculum, in order: {weights, share} or {weights, total}. Later stages
+    take what earlier ones left."""
+    agent: list[str] = Field(default_factory=list)
+    """The groups that are agent data, for agenttuning."""
+    eta: float = Field(0.2, ge=0, le=1)
+    """Share of the agent data in J = eta E[D_agent] + (1 - eta) E[D_general]."""
+    total: int | None = Field(None, gt=0)
+    """Budget in trajectories, repeats counted. Without total and tokens: as many as there can be
+    before the first group runs out."""
+    tokens: int | None = Field(None, gt=0)
+    """Budget in tokens, repeats counted."""
+    token_column: str = "tokens"
+    """Column with the tokens of a trajectory. Where it is missing or null, a token is taken for
+    4 bytes of text."""
+    epochs: Epochs | dict[str, Epochs] = 1
+    """How often a trajectory may be in the mixture: for all groups, or group -> number, 1 for
+    those that are not named."""
+    min_per_group: int = Field(0, ge=0)
+    """At least this much of each group that has a weight (or all that it has), in the unit of
+    the budget, and in each stage."""
+    unknown: Literal["error", "other"] = "error"
+    """Groups without a weight: an error, or together the group other, which has a weight of its
+    own."""
+    short: Literal["redistribute", "stop"] = "redistribute"
+    """When a group has less than its share: the rest goes to the others by their weights; or the
+    mixture (of a curriculum, the stage) stops there, smaller, with its shares as asked for."""
+    order: str | None = None
+    """Column: its highest values are taken first, nulls last. Default: at random, by a hash of
+    seed and trajectory_id, so that more data changes little."""
+    compat: Literal["sage"] | None = None
+    """sage: the arithmetic of SAGE's MultiTaskMixer for weighted, balanced and curriculum, with
+    its own weights and stages as defaults."""
 
     @model_validator(mode="after")
     def _possible(self) -> Mix:

@@ -40,80 +40,49 @@ CAPS = {"attempts": 4, "branches": 4, "ranked": None}
 class Pairs(OpOptions):
     """Options of `pairs`."""
 
-    rule: Rule = Field(
-        description="How pairs are found: m3_step, alternates, branches, attempts, m3_trajectory, "
-        "format_corruption or ranked."
-    )
-    prefer: Literal["actor", "reward", "label"] = Field(
-        "actor",
-        description="alternates: what decides between the step that was taken and its alternate: "
-        "who wrote it, its reward, or its labels.",
-    )
-    actors: tuple[str, ...] = Field(
-        ("expert", "agent"),
-        description="alternates, prefer actor: the actors, the best one first.",
-    )
-    labels: tuple[str, ...] = Field(
-        (),
-        description="alternates, prefer label: labels, the best one first; a step counts as the "
-        "worst of those that it has.",
-    )
-    min_gap: float | None = Field(
-        None,
-        ge=0,
-        description="alternates, attempts, branches: least gap of the scores; without one 0 (and "
-        "more than 0), 0.1 and 0.5. ranked: the gap must be larger than it; without one 0.1.",
-    )
-    compare: Literal["actions", "all"] = Field(
-        "actions",
-        description="branches: what two attempts must share: calls and observations, and texts of "
-        "steps without calls (actions); or every word, reasoning included (all).",
-    )
-    max_per_task: int | None = Field(
-        None,
-        ge=1,
-        description="attempts, branches, ranked: most pairs of one task, those with the largest "
-        "gap; without one 4, 4 and no limit.",
-    )
-    extra_rounds: int | None = Field(
-        5,
-        ge=0,
-        description="attempts: the rejected side ends after this many turns of the agent more than "
-        "the chosen side has; null leaves it whole.",
-    )
-    score: str | None = Field(
-        None,
-        description="ranked: column of the pool with the score; without one the reward, else 1 for "
-        "success and 0 for failure.",
-    )
-    chosen: str | None = Field(
-        None,
-        description="m3_trajectory: SQL condition over the pool for the runs that may be chosen; "
-        "without one those in which the expert wrote every turn.",
-    )
-    rejected: str | None = Field(
-        None,
-        description="m3_trajectory: SQL condition for the runs that may be rejected; without one "
-        "all other runs with a turn of the agent.",
-    )
-    mask_suboptimal_traces: bool = Field(
-        True,
-        description="m3_trajectory: note the mask policy of that name on both sides: only good "
-        "turns of the chosen and only bad turns of the rejected side are trained.",
-    )
+    rule: Rule
+    """How pairs are found: m3_step, alternates, branches, attempts, m3_trajectory,
+    format_corruption or ranked."""
+    prefer: Literal["actor", "reward", "label"] = "actor"
+    """alternates: what decides between the step that was taken and its alternate: who wrote it,
+    its reward, or its labels."""
+    actors: tuple[str, ...] = ("expert", "agent")
+    """alternates, prefer actor: the actors, the best one first."""
+    labels: tuple[str, ...] = ()
+    """alternates, prefer label: labels, the best one first; a step counts as the worst of those
+    that it has."""
+    min_gap: float | None = Field(None, ge=0)
+    """alternates, attempts, branches: least gap of the scores; without one 0 (and more than 0),
+    0.1 and 0.5. ranked: the gap must be larger than it; without one 0.1."""
+    compare: Literal["actions", "all"] = "actions"
+    """branches: what two attempts must share: calls and observations, and texts of steps without
+    calls (actions); or every word, reasoning included (all)."""
+    max_per_task: int | None = Field(None, ge=1)
+    """attempts, branches, ranked: most pairs of one task, those with the largest gap; without
+    one 4, 4 and no limit."""
+    extra_rounds: int | None = Field(5, ge=0)
+    """attempts: the rejected side ends after this many turns of the agent more than the chosen
+    side has; null leaves it whole."""
+    score: str | None = None
+    """ranked: column of the pool with the score; without one the reward, else 1 for success and
+    0 for failure."""
+    chosen: str | None = None
+    """m3_trajectory: SQL condition over the pool for the runs that may be chosen; without one
+    those in which the expert wrote every turn."""
+    rejected: str | None = None
+    """m3_trajectory: SQL condition for the runs that may be rejected; without one all other runs
+    with a turn of the agent."""
+    mask_suboptimal_traces: bool = True
+    """m3_trajectory: note the mask policy of that name on both sides: only good turns of the
+    chosen and only bad turns of the rejected side are trained."""
     corruptions: tuple[Corruption, ...] = Field(
-        ("tags_removed", "json_broken", "argument_dropped", "tool_renamed"),
-        min_length=1,
-        description="format_corruption: what may be done to a call; one is drawn for each step.",
+        ("tags_removed", "json_broken", "argument_dropped", "tool_renamed"), min_length=1
     )
-    per_trajectory: int = Field(
-        1, ge=1, description="format_corruption: most steps that are drawn from a trajectory."
-    )
-    max_pairs: int = Field(
-        10_000,
-        ge=1,
-        description="format_corruption: most pairs in all; they are drawn by the seed.",
-    )
+    """format_corruption: what may be done to a call; one is drawn for each step."""
+    per_trajectory: int = Field(1, ge=1)
+    """format_corruption: most steps that are drawn from a trajectory."""
+    max_pairs: int = Field(10_000, ge=1)
+    """format_corruption: most pairs in all; they are drawn by the seed."""
 
     @model_validator(mode="after")
     def _fits(self) -> Pairs:

@@ -16,16 +16,13 @@ CORRECTNESS = "correctness"
 class Objective(OpOptions):
     """A statistic of a group that should be large (or small)."""
 
-    column: str = Field(
-        description="tool_calls, correctness (see the options of these names), or a column of "
-        "numbers."
-    )
-    of: Of = Field(
-        default="variance",
-        description="What of it, over the rollouts of a group: variance (population), mean, min, "
-        "max. Unknown values are left out; a group without any gets 0.",
-    )
-    smaller: bool = Field(default=False, description="Whether less is better.")
+    column: str
+    """tool_calls, correctness (see the options of these names), or a column of numbers."""
+    of: Of = "variance"
+    """What of it, over the rollouts of a group: variance (population), mean, min, max. Unknown
+    values are left out; a group without any gets 0."""
+    smaller: bool = False
+    """Whether less is better."""
 
     @property
     def column_name(self) -> str:
@@ -41,46 +38,29 @@ class Objective(OpOptions):
 class Pareto(OpOptions):
     """Options of `pareto`."""
 
-    by: str = Field(
-        "task",
-        description="What the groups are: a column, or an SQL expression over the view pool. "
-        "A trajectory where it is null is a group of its own.",
-    )
-    count: Annotated[int, Field(ge=1)] | None = Field(
-        8000, description="How many groups to choose; null: all, so only contrast is looked at."
-    )
+    by: str = "task"
+    """What the groups are: a column, or an SQL expression over the view pool. A trajectory where
+    it is null is a group of its own."""
+    count: Annotated[int, Field(ge=1)] | None = 8000
+    """How many groups to choose; null: all, so only contrast is looked at."""
     objectives: list[Objective] = Field(
-        default=[Objective(column=CALLS), Objective(column=CORRECTNESS)],
-        min_length=1,
-        max_length=8,
-        description="The objectives. Up to two are sorted in O(n log n).",
+        [Objective(column=CALLS), Objective(column=CORRECTNESS)], min_length=1, max_length=8
     )
-    tool_calls: str | None = Field(
-        None, description="Column with the number of tool calls; by default they are counted."
-    )
-    correctness: str | None = Field(
-        None,
-        description="Column with the correctness; by default the reward, else success as 1 or 0.",
-    )
-    contrast: Literal["qa", "math", "none"] = Field(
-        "qa",
-        description="Which chosen groups stay. qa: those with a correctness >= threshold and one "
-        "below. math: those with a correctness of 0 and one of 1. none: all.",
-    )
-    math_where: str | None = Field(
-        None,
-        description="SQL condition over the view pool: groups with a rollout that meets it are "
-        "judged by the rule math, the others by qa.",
-    )
-    threshold: float = Field(
-        0.75,
-        allow_inf_nan=False,
-        description="From which correctness on a rollout is right; also for pass@k, where success "
-        "is not known.",
-    )
-    k: list[Annotated[int, Field(ge=1, le=1000)]] = Field(
-        default=[1], description="The k of the columns group_pass_at_k."
-    )
+    """The objectives. Up to two are sorted in O(n log n)."""
+    tool_calls: str | None = None
+    """Column with the number of tool calls; by default they are counted."""
+    correctness: str | None = None
+    """Column with the correctness; by default the reward, else success as 1 or 0."""
+    contrast: Literal["qa", "math", "none"] = "qa"
+    """Which chosen groups stay. qa: those with a correctness >= threshold and one below. math:
+    those with a correctness of 0 and one of 1. none: all."""
+    math_where: str | None = None
+    """SQL condition over the view pool: groups with a rollout that meets it are judged by the
+    rule math, the others by qa."""
+    threshold: float = Field(0.75, allow_inf_nan=False)
+    """From which correctness on a rollout is right; also for pass@k, where success is not known."""
+    k: list[Annotated[int, Field(ge=1, le=1000)]] = Field([1])
+    """The k of the columns group_pass_at_k."""
 
     @model_validator(mode="after")
     def _possible(self) -> Pareto:

@@ -47,34 +47,23 @@ SAGE_SEED = 17
 class Replay(OpOptions):
     """Options of `replay`."""
 
-    buffer: str = Field(
-        "buffer",
-        description="Name of the input that is the buffer; it may be missing in the first round.",
-    )
-    size: int = Field(2048, ge=1, description="Most trajectories that the buffer holds.")
-    ratio: float = Field(
-        0.25,
-        ge=0,
-        allow_inf_nan=False,
-        description="Replayed trajectories for each new one; 0 replays none. (SAGE's code has 0.3, "
-        "its documentation 0.25.)",
-    )
-    policy: Literal["reservoir", "coreset"] = Field(
-        "reservoir", description="Which trajectories the buffer keeps."
-    )
-    score: str | None = Field(
-        None,
-        description="For coreset: column that says what is worth keeping, such as a loss. With "
-        "compat: sage it may be missing; then SAGE's stand-in for a loss is taken from the text.",
-    )
-    select: Literal["hybrid", "top"] = Field(
-        "hybrid",
-        description="For coreset. hybrid: 60 % of the buffer by score, the rest by diversity of "
-        "words. top: all by score.",
-    )
-    compat: Literal["sage"] | None = Field(
-        None, description="sage: draw as SAGE's OnlineContinualLearner; with policy: coreset."
-    )
+    buffer: str = "buffer"
+    """Name of the input that is the buffer; it may be missing in the first round."""
+    size: int = Field(2048, ge=1)
+    """Most trajectories that the buffer holds."""
+    ratio: float = Field(0.25, ge=0, allow_inf_nan=False)
+    """Replayed trajectories for each new one; 0 replays none. (SAGE's code has 0.3, its
+    documentation 0.25.)"""
+    policy: Literal["reservoir", "coreset"] = "reservoir"
+    """Which trajectories the buffer keeps."""
+    score: str | None = None
+    """For coreset: column that says what is worth keeping, such as a loss. With compat: sage it
+    may be missing; then SAGE's stand-in for a loss is taken from the text."""
+    select: Literal["hybrid", "top"] = "hybrid"
+    """For coreset. hybrid: 60 % of the buffer by score, the rest by diversity of words. top: all
+    by score."""
+    compat: Literal["sage"] | None = None
+    """sage: draw as SAGE's OnlineContinualLearner; with policy: coreset."""
 
     @model_validator(mode="after")
     def _possible(self) -> Replay:

@@ -35,44 +35,28 @@ LEAK = "near-duplicate task in another split"
 class Split(OpOptions):
     """Options of `split`."""
 
-    shares: dict[str, float] = Field(
-        default={"train": 0.9, "test": 0.1},
-        description="Split -> its share of the tasks; the shares are divided by their sum.",
-        min_length=1,
-    )
-    by: str = Field(
-        "task",
-        description="Column of what stays together: task, dataset, or any other of the pool; a "
-        "trajectory without a value there goes by itself.",
-    )
-    salt: str = Field(
-        "split",
-        description="Text that goes into the hash with the key. The seed of the recipe does not, "
-        "so a task has the same split in every recipe; another salt gives other splits.",
-    )
-    keep_existing: bool = Field(
-        False,
-        description="Keep the splits that trajectories have already. Those without one go with "
-        "the others of their task, when these agree.",
-    )
-    leakage: Literal["off", "report", "move", "drop"] = Field(
-        "report",
-        description="What to do about near-duplicate tasks in different splits: nothing, report "
-        "them, move them into one split, or drop those in the split with the greater share.",
-    )
-    similarity: float = Field(
-        0.7, gt=0, le=1, description="Jaccard similarity from which on two tasks are near."
-    )
-    shingle: int = Field(5, ge=1, le=50, description="Words of a shingle.")
-    frequent: float = Field(
-        0.01,
-        gt=0,
-        le=1,
-        description="A shingle in more than this share of the tasks is ignored.",
-    )
-    frequent_at_least: int = Field(
-        10, ge=1, description="A shingle in so many tasks, or fewer, is never ignored."
-    )
+    shares: dict[str, float] = Field({"train": 0.9, "test": 0.1}, min_length=1)
+    """Split -> its share of the tasks; the shares are divided by their sum."""
+    by: str = "task"
+    """Column of what stays together: task, dataset, or any other of the pool; a trajectory
+    without a value there goes by itself."""
+    salt: str = "split"
+    """Text that goes into the hash with the key. The seed of the recipe does not, so a task has
+    the same split in every recipe; another salt gives other splits."""
+    keep_existing: bool = False
+    """Keep the splits that trajectories have already. Those without one go with the others of
+    their task, when these agree."""
+    leakage: Literal["off", "report", "move", "drop"] = "report"
+    """What to do about near-duplicate tasks in different splits: nothing, report them, move them
+    into one split, or drop those in the split with the greater share."""
+    similarity: float = Field(0.7, gt=0, le=1)
+    """Jaccard similarity from which on two tasks are near."""
+    shingle: int = Field(5, ge=1, le=50)
+    """Words of a shingle."""
+    frequent: float = Field(0.01, gt=0, le=1)
+    """A shingle in more than this share of the tasks is ignored."""
+    frequent_at_least: int = Field(10, ge=1)
+    """A shingle in so many tasks, or fewer, is never ignored."""
 
     @field_validator("shares")
     @classmethod
