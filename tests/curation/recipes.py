@@ -9,9 +9,9 @@ from typing import Any
 import polars as pl
 
 from adp.curation.ledger import ENDS
+from adp.curation.outputs import Curated
 from adp.curation.recipe import Recipe
 from adp.curation.recipe_file import check
-from adp.curation.result import Curated
 from adp.curation.run import CurateOptions, run
 from adp_schema.ids import digest_file
 

@@ -78,7 +78,7 @@ def test_an_environment_of_ones_own(tmp_path):
         ({"policy": 3}, "a policy is a name"),
         ({"tasks": [7]}, "task 0"),
         ({"tasks": [{"task_id": "x"}]}, "it has no instruction"),
-        ({"max_turns": 3}, "its settings: dataset"),
+        ({"max_turns": 3}, "unknown setting 'max_turns'"),
         ({"n": 0}, "n: Input should be greater"),
     ],
 )

@@ -23,7 +23,6 @@ from adp.stores.licenses import (
     assess,
     find_license,
     judge,
-    license_rows,
     license_url,
 )
 from adp_schema.builder import Origin, RowBuilder
@@ -160,7 +159,7 @@ def test_a_store_is_assessed_by_data_set_and_license(tmp_path: Path):
     ]  # fmt: skip
     assert assessment.ids() == ["cc-by-nc-4.0", "mit", None]
     assert assessment.hub_license() == "other"
-    assert license_rows(store) == assessment.rows
+    assert assess(store).rows == assessment.rows
     assert len(assess(store, "mit").refused()) == 1
 
 

@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 import adp
 from adp.stores.composition import CompositionOptions, composition
 from adp.stores.transcript import visible
-from adp.workflows.report_data import html_report, markdown_report
+from adp.workflows.report import Report
 from adp.workflows.report_data.plots import draw
 from adp_schema.builder import RowBuilder
 from tests.store_builders import write_store
@@ -80,7 +80,7 @@ def hostile(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def hostile_page(hostile):
-    return html_report(hostile)
+    return Report(hostile).html()
 
 
 @pytest.fixture(scope="session")
@@ -96,7 +96,7 @@ def shown(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def page(shown):
-    return html_report(shown)
+    return Report(shown).html()
 
 
 @pytest.fixture(scope="session")
@@ -106,7 +106,7 @@ def plots(shown):
 
 def test_hostile_texts_leave_the_page_as_it_is(hostile_page, tame):
     page = Page(hostile_page)
-    assert page.elements == Page(html_report(tame)).elements
+    assert page.elements == Page(Report(tame).html()).elements
     assert not {"script", "svg", "iframe", "object", "form"} & set(page.elements)
     assert page.attributes <= ALLOWED
     assert len(hostile_page) < BIGGEST
@@ -155,8 +155,8 @@ def test_markdown_keeps_its_structure(hostile, tame):
             kind for kind in inner if kind not in ("text", "text_special")
         ]
 
-    text = markdown_report(hostile)
-    assert shape(text) == shape(markdown_report(tame))
+    text = Report(hostile).markdown()
+    assert shape(text) == shape(Report(tame).markdown())
     assert visible(text) == text
     assert len(text) < 100_000
 
@@ -165,8 +165,8 @@ def test_the_same_numbers_give_the_same_bytes(shown, page, tmp_path):
     again = composition(
         adp.convert([str(EXAMPLES)], tmp_path / "other"), CompositionOptions(name="examples")
     )
-    assert html_report(again) == page
-    assert markdown_report(again) == markdown_report(shown)
+    assert Report(again).html() == page
+    assert Report(again).markdown() == Report(shown).markdown()
 
 
 def test_settings_of_matplotlib_do_not_matter_and_stay(shown, plots):
@@ -189,29 +189,29 @@ def _colours(data):
 
 
 def test_html_and_markdown_hold_the_same_cells(shown):
-    cells = re.findall(r"<td[^>]*>(.*?)</td>", html_report(shown))
-    rows = [line for line in markdown_report(shown).splitlines() if re.match(r"\| .* \|$", line)]
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", Report(shown).html())
+    rows = [line for line in Report(shown).markdown().splitlines() if re.match(r"\| .* \|$", line)]
     assert len(cells) > 100
-    heads = len(re.findall(r"<table>", html_report(shown)))
-    assert len(rows) - heads == len(re.findall(r"<tr><td", html_report(shown)))
+    heads = len(re.findall(r"<table>", Report(shown).html()))
+    assert len(rows) - heads == len(re.findall(r"<tr><td", Report(shown).html()))
 
 
 def test_a_store_of_nothing(tmp_path):
     found = composition(write_store(tmp_path / "s", RowBuilder()))
-    page = Page(html_report(found))
+    page = Page(Report(found).html())
     assert "The store holds no trajectories." in page.words
     assert "img" not in page.elements
-    assert "holds no trajectories" in markdown_report(found)
+    assert "holds no trajectories" in Report(found).markdown()
     assert found.examples == ()
 
 
 def test_a_name_with_half_a_character(tmp_path):
     store = write_store(tmp_path / "s", RowBuilder())
     found = composition(store, CompositionOptions(name="odd \udc80 name"))
-    text = html_report(found)
+    text = Report(found).html()
     assert "odd \\udc80 name" in text
     text.encode()
-    markdown_report(found).encode()
+    Report(found).markdown().encode()
 
 
 def test_the_template_is_part_of_the_package():
@@ -222,7 +222,7 @@ def test_the_template_is_part_of_the_package():
 
 def test_many_data_sets(tmp_path):
     store = hostile_store(tmp_path / "s", tuple(f"data set number {n:03d}" for n in range(60)))
-    text = markdown_report(composition(store))
+    text = Report(composition(store)).markdown()
     assert "10 more rows are left out." in text
     assert "\n| data set number 049 |" in text
     assert "\n| data set number 050 |" not in text

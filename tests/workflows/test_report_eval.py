@@ -12,7 +12,8 @@ import adp
 from adp.eval.metrics import wilson
 from adp.eval.scorers.outcome import OutcomeScorer, OutcomeSettings
 from adp.eval.scoring import score_store
-from adp.workflows.report_eval import EvaluationOptions, evaluation, html_report, markdown_report
+from adp.workflows.report import Report
+from adp.workflows.report_eval import EvaluationOptions, evaluation
 from adp.workflows.report_eval.cells import plain_number, signed
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import UsageError
@@ -111,11 +112,11 @@ def test_names_of_runs_differ(tmp_path):
 def test_without_scores_and_without_rollouts(tmp_path):
     empty = write_store(tmp_path / "empty", RowBuilder())
     assert evaluation([empty]).runs == ()
-    assert "There are no episodes" in markdown_report(evaluation([empty]))
+    assert "There are no episodes" in Report(evaluation([empty])).markdown()
     converted = adp.convert([str(EXAMPLES)], tmp_path / "converted")
     found = evaluation([converted])
     assert sum(one.episodes for one in found.runs) == 10
-    for text in (html_report(found), markdown_report(found)):
+    for text in (Report(found).html(), Report(found).markdown()):
         assert "Success" in text
 
 
@@ -133,8 +134,8 @@ def test_a_folder_of_scores_for_each_store(two, tmp_path):
 
 
 def test_the_same_numbers_make_the_same_page(two):
-    text = html_report(evaluation(two))
-    assert text == html_report(evaluation([Store.open(one.root) for one in two]))
+    text = Report(evaluation(two)).html()
+    assert text == Report(evaluation([Store.open(one.root) for one in two])).html()
     for words in ("Several attempts", "What broke", "http_500", "Paired differences", "tuned",
                   "Differences to the baseline", "Success by difficulty", "Errors an episode",
                   "Calls an episode"):  # fmt: skip
@@ -144,14 +145,14 @@ def test_the_same_numbers_make_the_same_page(two):
 def test_nothing_in_the_data_changes_the_page(tmp_path):
     store = hostile_scores(hostile_rollouts(tmp_path / "hostile"))
     found = evaluation([Store.open(store.root)])
-    page = Page(html_report(found))
+    page = Page(Report(found).html())
     assert "script" not in page.elements
     assert page.attributes <= ALLOWED
     for address in page.addresses:
         assert address.startswith(("data:", "#")), address[:80]
     shown = " ".join(page.words)
     assert "<script>document.title='taken'</script>" in shown
-    made = MarkdownIt("commonmark").enable("table").render(markdown_report(found))
+    made = MarkdownIt("commonmark").enable("table").render(Report(found).markdown())
     written = Page(made)
     assert not {"script", "img", "a", "svg"} & set(written.elements)
 
@@ -159,11 +160,11 @@ def test_nothing_in_the_data_changes_the_page(tmp_path):
 def test_runs_without_a_common_task_are_not_compared(two, tmp_path):
     found = evaluation(two)
     bare = replace(found, comparisons=tuple(_alone(one) for one in found.comparisons))
-    text = markdown_report(bare)
+    text = Report(bare).markdown()
     assert "nothing can be compared" in text
     assert "Paired differences" not in text
     assert "permutation" not in text
-    assert "permutation" in markdown_report(found)
+    assert "permutation" in Report(found).markdown()
 
 
 def _alone(one):
@@ -175,7 +176,7 @@ def test_a_run_that_nobody_scored_says_so(two):
     found = evaluation([two[0]])
     run = found.runs[0]
     bare = replace(found, runs=(replace(run, success=replace(run.success, value=None)),))
-    assert "nothing is scored" in markdown_report(bare)
+    assert "nothing is scored" in Report(bare).markdown()
 
 
 def test_a_reward_of_one_is_a_success_where_nothing_else_is_known(tmp_path):
@@ -189,7 +190,7 @@ def test_a_reward_of_one_is_a_success_where_nothing_else_is_known(tmp_path):
     assert (outcomes.by_reward, one.success.value, one.success.count) == (4, 0.4, 5)
     assert one.tools[0].solved_calls == 2
     assert next(each for each in one.passes if each.name == "pass@1").value == 0.4
-    assert "Of 4 episodes only the reward is known" in markdown_report(found)
+    assert "Of 4 episodes only the reward is known" in Report(found).markdown()
     assert one.reward.count == 5
     scorer = chosen(OutcomeScorer(OutcomeSettings()))
     outcome = score_store(store, [scorer]).scorers[0].figures[0]
@@ -203,7 +204,7 @@ def test_numbers_that_are_none_or_too_large_are_left_out_of_costs(tmp_path):
     cost = found.runs[0].costs.cost
     assert (cost.total, cost.recorded, cost.of) == (0.5, 1, 6)
     json.dumps(found.plain(), allow_nan=False)
-    assert "nan" not in markdown_report(found)
+    assert "nan" not in Report(found).markdown()
 
 
 def test_small_numbers_do_not_come_out_as_zero():
@@ -217,8 +218,8 @@ def test_runs_that_are_a_data_set_each_are_not_broken_down_by_it(tmp_path):
         grown(tmp_path / name, *(run(f"t{at}", dataset=name, success=at > 1) for at in range(4)))
         for name in ("one", "two")
     ]
-    assert "By dataset" not in markdown_report(evaluation(stores))
+    assert "By dataset" not in Report(evaluation(stores)).markdown()
     mixed = grown(tmp_path / "mixed", run("a", dataset="x"), run("b", dataset="y"))
-    text = markdown_report(evaluation([*stores, mixed]))
+    text = Report(evaluation([*stores, mixed])).markdown()
     assert "By dataset" in text
     assert "This episode failed:\n" in text

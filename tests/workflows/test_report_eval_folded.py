@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from adp.eval.metrics.folding import MANY, groups, together
 from adp.eval.scorer import Figure
 from adp.eval.scoring import choose, score_store
-from adp.workflows.report_eval import EvaluationOptions, evaluation, markdown_report
+from adp.workflows.report import Report
+from adp.workflows.report_eval import EvaluationOptions, evaluation
 from adp.workflows.report_eval.cells import plain_number, signed
 from adp.workflows.report_eval.folded import alike, group_rows, pass_rows, reasons, unchanged
 from adp.workflows.report_eval.model import TaskGroup
@@ -118,7 +119,7 @@ def test_what_no_task_differs_in_is_a_sentence(tmp_path):
         assert ((one.scorer, one.metric) in same) == (known and not moved)
     names = [metric for _, metric in same]
     assert names
-    text = markdown_report(found)
+    text = Report(found).markdown()
     said = next(line for line in text.splitlines() if line.startswith("No run differs"))
     table = text.split("### Paired differences")[1].split("##")[0]
     for name in names:
@@ -128,7 +129,7 @@ def test_what_no_task_differs_in_is_a_sentence(tmp_path):
     (many,) = alike([str(n) for n in range(14)])
     assert many.endswith("10, 11 and 2 more.")
     # Success stays in the table even when both runs are the same.
-    twice = markdown_report(evaluation([stores[0], stores[0]]))
+    twice = Report(evaluation([stores[0], stores[0]])).markdown()
     assert "| success |" in twice.split("### Paired differences")[1]
 
 

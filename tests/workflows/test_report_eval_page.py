@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from adp.workflows.report_eval import EvaluationOptions, evaluation, html_report
+from adp.workflows.report import Report
+from adp.workflows.report_eval import EvaluationOptions, evaluation
 from adp_schema.builder import RowBuilder
 from adp_schema.store import Store
 from tests.eval.scoring.conftest import small_scorers  # noqa: F401
@@ -42,7 +43,7 @@ def test_in_a_browser(browser, tmp_path, name):  # noqa: F811
     stores = [Store.open(store.root) for store in pages(tmp_path)[name]]
     page = tmp_path / f"{name}.html"
     found = evaluation(stores, EvaluationOptions(name=name))
-    page.write_text(html_report(found), encoding="utf-8")
+    page.write_text(Report(found).html(), encoding="utf-8")
     for width, height, dark in LOOKS:
         look(browser, width, height, dark=dark)
         browser.get(page.as_uri())

@@ -12,7 +12,8 @@ from adp.rollouts.collecting.settings import CollectSettings
 from adp.rollouts.policies.scripted import Scripted
 from adp.rollouts.policy import InfrastructureError
 from adp.rollouts.turns import Turn
-from adp.workflows.report_eval import evaluation, markdown_report
+from adp.workflows.report import Report
+from adp.workflows.report_eval import evaluation
 from adp.workflows.report_eval.plots import draw
 from adp_schema.store import Store
 from tests.eval.scoring.small import grown, run
@@ -39,7 +40,7 @@ def test_only_shares_are_drawn_on_a_percent_axis(tmp_path):
         words = set(re.findall(r"\w+", plots[place].alt))
         assert "efficiency" in words, place
         assert words.isdisjoint({"seconds", "calls", "turns"}), place
-    assert "1 attempt each" in markdown_report(found)
+    assert "1 attempt each" in Report(found).markdown()
 
 
 def test_tries_that_were_made_again_count_for_nothing(tmp_path):
@@ -70,7 +71,7 @@ def test_tries_that_were_made_again_count_for_nothing(tmp_path):
     assert (one.outcomes.superseded, one.success.infrastructure) == (8, 0)
     (tool,) = one.tools
     assert tool.calls == 8
-    assert "superseded" in markdown_report(found)
+    assert "superseded" in Report(found).markdown()
 
 
 def test_a_try_that_was_not_made_again_counts_as_broken(tmp_path):
@@ -116,7 +117,7 @@ def test_runs_with_an_expert_are_apart_and_marked(tmp_path):
     assert {one.assisted for one in found.comparisons} == {("script with expert, informed",)}
     share = f"informed, {100 * steps.count('expert') / len(steps):.0f} % of the steps"
     assert told.words == share
-    text = markdown_report(found).replace("\\", "")
+    text = Report(found).markdown().replace("\\", "")
     assert f"script with expert, informed is a run with an expert ({share})" in text
     assert "script with expert, informed is assisted" in text
     calls = [

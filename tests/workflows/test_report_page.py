@@ -12,7 +12,7 @@ import pytest
 
 import adp
 from adp.stores.composition import CompositionOptions, composition
-from adp.workflows.report_data import html_report
+from adp.workflows.report import Report
 from adp_schema.builder import RowBuilder
 from tests.store_builders import write_store
 from tests.stores.test_composition import DATA, EXAMPLES
@@ -74,7 +74,7 @@ def pages(tmp_path_factory):
     for name, store in stores.items():
         written[name] = root / f"{name}.html"
         options = CompositionOptions(name=name)
-        written[name].write_text(html_report(composition(store, options)), encoding="utf-8")
+        written[name].write_text(Report(composition(store, options)).html(), encoding="utf-8")
     return written
 
 

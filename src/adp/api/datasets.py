@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from adp.converters.export import ExportReport
-    from adp.curation.result import Curated
+    from adp.curation.outputs import Curated
     from adp.trainers.export.run import RowsReport
     from adp.workflows.publish.publish import Published
     from adp.workflows.report import Report
@@ -220,10 +220,10 @@ def report(
     from contextlib import nullcontext
     from pathlib import Path
 
-    from adp.stores.composition import CompositionOptions
+    from adp.stores.composition import CompositionOptions, composition
     from adp.stores.locks import holding
     from adp.workflows.report import Report, check_out
-    from adp.workflows.report_eval import EvaluationOptions
+    from adp.workflows.report_eval import EvaluationOptions, evaluation
     from adp_schema.errors import UsageError
     from adp_schema.store import Store
     from adp_schema.verification import verified
@@ -236,9 +236,9 @@ def report(
     with verified(), holding(target, folders=False) if target else nullcontext():
         stores = [opened(item) for item in given]
         if kind == "eval":
-            made = Report.of_runs(stores, EvaluationOptions(**options))
+            made = Report(evaluation(stores, EvaluationOptions(**options)))
         else:
-            made = Report.of_data(stores[0], CompositionOptions(**options))
+            made = Report(composition(stores[0], CompositionOptions(**options)))
         if target is not None:
             made.write(target)
     return made

@@ -139,7 +139,7 @@ def kept_line(kept: KeptAsText, out: str) -> str:
     """One sentence on calls and turns of the environment that were kept as text, if there are."""
     if not (kept.calls or kept.outputs):
         return ""
-    where = "" if kept.whole else f"of the first {kept.steps:,} steps, "
+    where = "" if kept.complete else f"of the first {kept.steps:,} steps, "
     calls = counted(kept.calls, "text of the agent looks", "texts of the agent look")
     outputs = counted(kept.outputs, "turn of the user looks", "turns of the user look")
     what = [f"{calls} like a call"] if kept.calls else []

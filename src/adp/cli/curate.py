@@ -12,9 +12,9 @@ from adp.cli.options import JsonReport, Workers
 from adp.cli.text import counted, epilog, print_json, print_table, progress_bar, say
 from adp.curation.check_plan import check_plan, explain
 from adp.curation.linked import materialise
+from adp.curation.outputs import Curated
 from adp.curation.recipe import Recipe, json_schema
 from adp.curation.recipe_file import read_recipe
-from adp.curation.result import Curated
 from adp.curation.run import CurateOptions, run
 from adp_schema.errors import UsageError
 

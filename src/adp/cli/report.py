@@ -11,10 +11,10 @@ import typer
 
 from adp.cli.options import ReportFile, StorePath
 from adp.cli.text import epilog, print_json, progress_bar, say
-from adp.stores.composition import CompositionOptions
+from adp.stores.composition import CompositionOptions, composition
 from adp.stores.locks import alone_at_file
 from adp.workflows.report import Report, check_out
-from adp.workflows.report_eval import EvaluationOptions
+from adp.workflows.report_eval import EvaluationOptions, evaluation
 from adp_schema.errors import UsageError
 from adp_schema.store import Store
 
@@ -59,7 +59,8 @@ def data(
     def make() -> Report:
         store = Store.open(path)
         with progress_bar("counting", "parts", quiet=False) as progress:
-            return Report.of_data(store, CompositionOptions(name=name, examples=examples), progress)
+            options = CompositionOptions(name=name, examples=examples)
+            return Report(composition(store, options, progress))
 
     _print(out, make, as_json=as_json)
 
@@ -100,7 +101,8 @@ def evaluations(
     def make() -> Report:
         options = EvaluationOptions(name, examples, baseline, scores or ())
         with progress_bar("counting", "runs", quiet=False) as progress:
-            return Report.of_runs([Store.open(path) for path in paths], options, progress)
+            stores = [Store.open(path) for path in paths]
+            return Report(evaluation(stores, options, progress))
 
     _print(out, make, as_json=as_json)
 

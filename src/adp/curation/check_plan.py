@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from adp.curation.op import Op
+from adp.curation.op_columns import taken
 from adp.curation.pool import COLUMNS
 from adp.curation.recipe import Recipe, Stage
 from adp.curation.registry import OPS
@@ -67,12 +68,7 @@ def plan_faults(stages: Sequence[Stage | None], *, allow_python: bool) -> list[A
             faults += column_faults(stage, op.needs(stage.options), list(columns))
         for new in _new_columns(stage):
             if new in columns:
-                faults.append(
-                    RecipeError(
-                        f"stage {stage.name}: the column {new} is there already; give the stage "
-                        "another name with as: NAME"
-                    )
-                )
+                faults.append(taken(stage.name, new))
             columns[new] = None
         sure = sure and not _is_open(stage)
     return faults

@@ -87,10 +87,11 @@ def _columns(a: str, b: str) -> dict[str, int]:
     first, second = record_of(a), record_of(b)
     if first is None or second is None:
         return {}
-    with reading(first):
-        left = pl.read_parquet(first / "annotations.parquet", glob=False)
-    with reading(second):
-        right = pl.read_parquet(second / "annotations.parquet", glob=False)
+    frames = []
+    for record in (first, second):
+        with reading(record):
+            frames.append(pl.read_parquet(record / "annotations.parquet", glob=False))
+    left, right = frames
     skipped = ("seq", "input", "trajectory_id")
     shared = [name for name in left.columns if name in right.columns and name not in skipped]
     joined = left.join(right, on="trajectory_id", how="inner", suffix="$b")

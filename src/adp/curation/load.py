@@ -10,10 +10,9 @@ from adp.curation.inputs import Input
 from adp.curation.partitions import trajectory_sizes
 from adp.curation.pool import COLUMNS
 from adp.curation.state import State
-from adp.stores.merge import REFERENCES
+from adp.stores.merge import REFERENCES, renamed_ids
 from adp.stores.tasks import rollout_keys
 from adp.stores.tasks.words import word_keys
-from adp_schema import ids
 
 BRANCH_COLUMNS = (
     "seq", "trajectory_id", "parent_seq", "parent_step", "branch_kind", "input", "size", "rows",
@@ -31,7 +30,7 @@ def load(inputs: Sequence[Input]) -> State:
     for source in inputs:
         rows = _rows(source)
         names = rows["trajectory_id"].to_list()
-        source.renamed = _renamed(names, taken)
+        source.renamed = renamed_ids(names, taken)
         taken.update(source.renamed.get(name, name) for name in names)
         if source.renamed:
             new = pl.Series([source.renamed.get(name, name) for name in names], dtype=pl.String)
@@ -71,20 +70,6 @@ def _rows(source: Input) -> pl.DataFrame:
     return rows.with_columns(pl.coalesce("tried", named, "words").alias("task"))
 
 
-def _renamed(names: Sequence[str], taken: set[str]) -> dict[str, str]:
-    """New ids for those that an earlier input has."""
-    results: dict[str, str] = {}
-    given_columns = set(names) if taken else set()
-    for name in names:
-        if name in taken:
-            number = 2
-            while (new := ids.numbered(name, number)) in taken or new in given_columns:
-                number += 1
-            results[name] = new
-            given_columns.add(new)
-    return results
-
-
 def _branches(rows: pl.DataFrame, inputs: Sequence[Input]) -> pl.DataFrame:
     """The branches, with the ``seq`` of the trajectory that each starts from."""
     frame = rows.filter(pl.col("parent_id").is_not_null())
@@ -116,7 +101,7 @@ def _pairs(inputs: Sequence[Input], names: pl.Series) -> pl.DataFrame | None:
         rows = source.store.scan("pairs").collect()
         pair_ids = rows["pair_id"].drop_nulls().unique().sort().to_list()
         # The same id stands for another pair: its trajectories got new ids too.
-        renamed = _renamed(pair_ids, taken)
+        renamed = renamed_ids(pair_ids, taken)
         rows = rows.with_columns(pl.col("pair_id").replace(renamed)) if renamed else rows
         taken.update(renamed.get(name, name) for name in pair_ids)
         for side in REFERENCES["pairs"]:

@@ -78,14 +78,6 @@ class OpResult:
     lines: list[str] = field(default_factory=list)
 
 
-def _nothing(options: Any) -> Iterable[str]:
-    return ()
-
-
-def _no_columns(options: Any) -> Mapping[str, str]:
-    return {}
-
-
 @dataclass(frozen=True)
 class Op:
     """An op.
@@ -109,6 +101,6 @@ class Op:
     run: Callable[[Pool, Any], OpResult]
     cost: str
     source: str
-    needs: Callable[[Any], Iterable[str]] = _nothing
-    columns: Callable[[Any], Mapping[str, str]] = _no_columns
-    step_columns: Callable[[Any], Mapping[str, str]] = _no_columns
+    needs: Callable[[Any], Iterable[str]] = lambda _: ()
+    columns: Callable[[Any], Mapping[str, str]] = lambda _: {}
+    step_columns: Callable[[Any], Mapping[str, str]] = lambda _: {}

@@ -44,6 +44,14 @@ def checked(columns: pl.DataFrame, stage: str, keys: tuple[str, ...] = ("seq",))
     return columns.with_columns(pl.col(*keys).cast(pl.Int64))
 
 
+def taken(stage: str, column: str, what: str = "column") -> RecipeError:
+    """The error for a column of a stage that is there already."""
+    return RecipeError(
+        f"stage {stage}: the {what} {column} is there already; give the stage another name with "
+        "as: NAME"
+    )
+
+
 def twice(names: list[str], there: list[str]) -> str | None:
     """The first of some new names that is there already; SQL takes capitals for small letters."""
     known = {name.lower() for name in there}

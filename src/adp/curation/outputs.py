@@ -54,6 +54,23 @@ class OutputSelection:
         }
 
 
+@dataclass
+class Curated:
+    """What a recipe did.
+
+    Attributes:
+        report: inputs, stages and outputs with their counts; plain JSON.
+        ledger: one row a fact: why each trajectory is in or out.
+        state: all that is known of the trajectories.
+        outputs: what each output takes.
+    """
+
+    report: dict[str, Any]
+    ledger: pl.DataFrame
+    state: State
+    outputs: list[OutputSelection]
+
+
 def choose(recipe: Recipe, state: State, pool: Pool) -> list[OutputSelection]:
     """Choose what each output takes.
 

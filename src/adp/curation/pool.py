@@ -118,16 +118,9 @@ class Pool:
         paths = [
             self.scratch / f"{name}-{partition.index:05d}.parquet" for partition in self.partitions
         ]
-        total = sum(partition.size for partition in self.partitions)
-        self.progress.total(total)
-        todo = []
-        for partition, path in zip(self.partitions, paths, strict=True):
-            if path.exists():
-                self.progress.advance(partition.size)
-            else:
-                todo.append(partition)
+        known = {place: None for place, path in enumerate(paths) if path.exists()}
         write_part = functools.partial(_write_part, work, options, paths)
-        run_stage(todo, write_part, self.workers, self.progress, size=total)
+        run_stage(self.partitions, write_part, self.workers, self.progress, known=known)
         frames = [pl.read_parquet(path, glob=False) for path in paths]
         return pl.concat(frames) if frames else pl.DataFrame()
 

@@ -230,8 +230,8 @@ def _stage(given: Any, number: int) -> Any:
     except UsageError as error:
         raise RecipeError(f"ops[{number}]: {error}") from None
     try:
-        options_here = given[named[0]]
-        options = model.model_validate({} if options_here is None else options_here)
+        written_options = given[named[0]]
+        options = model.model_validate({} if written_options is None else written_options)
     except ValidationError as error:
         place = f"ops[{number}].{named[0]}"
         faults = [f"{place}: {fault}" for fault in sentences(error, names(model))]
@@ -261,12 +261,12 @@ def json_schema() -> dict[str, Any]:
             }
         )
     plain = {"type": "string", "enum": sorted(op.name for op in OPS.all())}
-    model_json_schema = Recipe.model_json_schema(ref_template="#/$defs/{model}")
-    model_json_schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    model_json_schema["$defs"] = {**model_json_schema.get("$defs", {}), **definitions}
+    recipes = Recipe.model_json_schema(ref_template="#/$defs/{model}")
+    recipes["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    recipes["$defs"] = {**recipes.get("$defs", {}), **definitions}
     for name in ("Stage", "OpOptions"):
-        model_json_schema["$defs"].pop(name, None)
-    properties = model_json_schema["properties"]
+        recipes["$defs"].pop(name, None)
+    properties = recipes["properties"]
     properties["ops"] = {
         "type": "array",
         "items": {"anyOf": [plain, *ops]},
@@ -278,4 +278,4 @@ def json_schema() -> dict[str, Any]:
         "description": "Recipes that this one begins with: their inputs, ops and outputs.",
         "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
     }
-    return model_json_schema
+    return recipes

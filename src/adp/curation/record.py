@@ -24,8 +24,8 @@ import pyarrow.parquet as pq
 import yaml
 
 from adp.curation.inputs import MADE
+from adp.curation.outputs import Curated
 from adp.curation.recipe import Recipe
-from adp.curation.result import Curated
 from adp.curation.stage_files import as_arrow
 from adp.stores.staged import StagedRun
 from adp_schema.errors import StoreError

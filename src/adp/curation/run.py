@@ -23,13 +23,12 @@ from adp.curation.ledger import whole_ledger
 from adp.curation.load import BRANCH_COLUMNS, load
 from adp.curation.op import OpResult
 from adp.curation.op_columns import checked
-from adp.curation.outputs import choose
+from adp.curation.outputs import Curated, choose
 from adp.curation.partitions import trajectory_sizes
 from adp.curation.pool import Pool
 from adp.curation.recipe import Recipe, Stage
 from adp.curation.record import write_record
 from adp.curation.registry import OPS
-from adp.curation.result import Curated
 from adp.curation.state import State
 from adp.curation.write import Making, write_stores
 from adp.stores import shards
@@ -171,27 +170,20 @@ def _texts(value: Any) -> set[str]:
     return set()
 
 
+@dataclass(frozen=True)
 class _Stages:
     """The stages of a recipe, done one after the other, and the selection after them."""
 
-    def __init__(
-        self,
-        recipe: Recipe,
-        state: State,
-        scratch: Path,
-        options: CurateOptions,
-        progress: Progress,
-    ) -> None:
-        self._recipe = recipe
-        self._state = state
-        self._scratch = scratch
-        self._options = options
-        self._progress = progress
+    recipe: Recipe
+    state: State
+    scratch: Path
+    options: CurateOptions
+    progress: Progress
 
     def run(self) -> Curated:
         """Do all stages and the selection."""
-        recipe, state = self._recipe, self._state
-        self._scratch.mkdir(parents=True, exist_ok=True)
+        recipe, state = self.recipe, self.state
+        self.scratch.mkdir(parents=True, exist_ok=True)
         if not state.rows.height:
             raise EmptyResultError("the inputs hold no trajectory; nothing was written")
         for number, stage in enumerate(recipe.ops):
@@ -224,33 +216,33 @@ class _Stages:
 
     def _pool(self, name: str, seed: int) -> closing[Pool]:
         """What is left of the inputs, with a scratch folder of this name."""
-        scratch = self._scratch / name
+        scratch = self.scratch / name
         scratch.mkdir(exist_ok=True)
-        folder, workers = self._options.folder, self._options.workers
+        folder, workers = self.options.folder, self.options.workers
         return closing(
-            self._state.pool(
-                scratch, folder=folder, seed=seed, workers=workers, progress=self._progress
+            self.state.pool(
+                scratch, folder=folder, seed=seed, workers=workers, progress=self.progress
             )
         )
 
     def _stage(self, number: int, stage: Stage) -> None:
         """Do one stage, or read what it said when a stopped run did it."""
-        folder = self._scratch / f"stage-{number:02d}"
+        folder = self.scratch / f"stage-{number:02d}"
         if not folder.exists():
             work = f"work-{number:02d}"
-            earlier = self._recipe.ops[:number]
-            self._progress.note(f"stage {number}/{len(self._recipe.ops) - 1}: {stage.name}")
+            earlier = self.recipe.ops[:number]
+            self.progress.note(f"stage {number}/{len(self.recipe.ops) - 1}: {stage.name}")
             before = sum(other.name == stage.name for other in earlier)
-            with self._pool(work, stage_seed(self._recipe.seed, stage.name, before)) as pool:
+            with self._pool(work, stage_seed(self.recipe.seed, stage.name, before)) as pool:
                 try:
                     outcome, seen = _call(stage, pool)
                 except QueryError as error:
                     raise QueryError(f"stage {stage.name}: {error}") from None
             stage_files.save(outcome, seen, folder)
-            shutil.rmtree(self._scratch / work)
+            shutil.rmtree(self.scratch / work)
         outcome, seen = stage_files.read(folder)
-        _add_made(self._state, stage, number, folder)
-        self._state.take(stage, number, outcome, seen)
+        _add_made(self.state, stage, number, folder)
+        self.state.take(stage, number, outcome, seen)
 
 
 def _count(rows: pl.DataFrame, name: str) -> int:

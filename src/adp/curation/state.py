@@ -11,7 +11,7 @@ import polars as pl
 from adp.core.progress import Progress, Silent
 from adp.curation.inputs import Input
 from adp.curation.op import OpResult
-from adp.curation.op_columns import twice
+from adp.curation.op_columns import taken, twice
 from adp.curation.pool import Pool
 from adp.curation.recipe import Stage
 from adp_schema.errors import RecipeError
@@ -145,10 +145,7 @@ class State:
         # The view pool has the columns of the table of trajectories too.
         there = [*self.rows.columns, *TABLES["trajectories"].schema.names]
         if (name := twice([*new.values()], there)) is not None:
-            raise RecipeError(
-                f"stage {stage.name}: the column {name} is there already; "
-                "give the stage another name with as: NAME"
-            )
+            raise taken(stage.name, name)
         self.rows = self.rows.join(
             columns.rename(new), on="seq", how="left", maintain_order="left", validate="1:1"
         )
@@ -161,10 +158,7 @@ class State:
             self.steps = columns.sort(keys)
             return
         if (name := twice([*new.values()], self.steps.columns)) is not None:
-            raise RecipeError(
-                f"stage {stage.name}: the step column {name} is there already; "
-                "give the stage another name with as: NAME"
-            )
+            raise taken(stage.name, name, "step column")
         joined = self.steps.join(columns, on=keys, how="full", coalesce=True)
         self.steps = joined.sort(keys)
 

@@ -145,20 +145,20 @@ def _prefixes(inputs: list[Input]) -> dict[str, str]:
     return prefixes
 
 
+@dataclass(frozen=True)
 class _StoreWriter:
     """Writes the stores of a run, one after the other."""
 
-    def __init__(self, making: Making, lookups: Lookups, progress: Progress) -> None:
-        self._making = making
-        self._lookups = lookups
-        self._progress = progress
+    making: Making
+    lookups: Lookups
+    progress: Progress
 
     def write(self, chosen: OutputSelection, run: StagedRun) -> Manifest:
         """Write the shards of a store and describe it."""
-        making = self._making
+        making = self.making
         jobs = self._jobs(chosen, run)
-        self._progress.note(f"writing {chosen.name or 'the store'}")
-        written = run.shards(jobs, write_shard, WrittenShard.parse, self._progress)
+        self.progress.note(f"writing {chosen.name or 'the store'}")
+        written = run.shards(jobs, write_shard, WrittenShard.parse, self.progress)
         once = chosen.entries.filter(chosen.entries["main"] & (chosen.entries["copy"] == 0))
         skipped = making.trajectories - once.height
         manifest = Manifest(
@@ -189,7 +189,7 @@ class _StoreWriter:
 
     def _act(self, chosen: OutputSelection) -> dict[str, Any]:
         """What the lineage says of the act."""
-        report = self._making.report
+        report = self.making.report
         named = {
             "name": report["recipe"]["name"],
             "output": chosen.name,
@@ -208,7 +208,7 @@ class _StoreWriter:
     def _sources(self, files: Counter[str]) -> pa.Table:
         """The input files that something in the store comes from, with what came of them."""
         results = [TABLES["sources"].schema.empty_table()]
-        for source, lookup in zip(self._making.inputs, self._lookups.sources, strict=True):
+        for source, lookup in zip(self.making.inputs, self.lookups.sources, strict=True):
             rows = shards.source_rows(source.store)
             if lookup.prefix:
                 rows = with_prefix("sources", rows, lookup.prefix)
@@ -230,7 +230,7 @@ class _StoreWriter:
                 entries=entries,
                 first=first,
                 last=last,
-                lookups=self._lookups,
+                lookups=self.lookups,
                 pairs=pairs if index == 0 else "",
                 buffer=chosen.name == BUFFER,
             )

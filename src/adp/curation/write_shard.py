@@ -23,7 +23,7 @@ from adp.curation.inputs import cached_by_file
 from adp.curation.store_rows import store_rows
 from adp.stores import shards
 from adp.stores.cutting import cut_runs
-from adp.stores.drop_shard import id_places
+from adp.stores.drop_shard import hung, note_mentions
 from adp.stores.merge import REFERENCES, with_prefix
 from adp.stores.staged import WrittenShard, write_rows
 from adp.stores.tasks.rows import Needed, places_of
@@ -215,13 +215,7 @@ class _Shard:
             wanted = store_rows(self._job.lookups.sources[int(number)].root).media_ids
             if not wanted:
                 continue
-            value = self._media.setdefault(int(number), {})
-            seqs = rows["seq"].to_numpy()
-            for column in rows.columns:
-                if pa.types.is_string(column.type):
-                    for place, name in id_places(column, wanted):
-                        seq = int(seqs[place])
-                        value[name] = min(value.get(name, seq), seq)
+            note_mentions(rows, wanted, self._media.setdefault(int(number), {}))
 
     def _tasks(self) -> pa.Table:
         """The rows of tasks that the trajectories of the shard need, each beside one of them."""
@@ -251,21 +245,14 @@ class _Shard:
 
     def _shared_media(self) -> pa.Table:
         """Blobs, once a shard, hung from the first trajectory that needs them."""
-        names = dict(
-            zip(
-                self._entries["position"].to_pylist(),
-                self._entries["trajectory_id"].to_pylist(),
-                strict=True,
-            )
-        )
+        columns = (self._entries[name].to_pylist() for name in ("position", "trajectory_id"))
+        names = dict(zip(*columns, strict=True))
         results = [TABLES["media"].schema.empty_table()]
         for number, wanted in sorted(self._media.items()):
             reader = store_rows(self._job.lookups.sources[number].root)
             rows = reader.media(pa.array([*wanted], pa.string()))
             seqs = [wanted[value] for value in rows["media_id"].to_pylist()]
-            rows = shards.put(rows, "seq", pa.array(seqs, pa.int64()))
-            ids = pa.array([names[seq] for seq in seqs], pa.string())
-            results.append(shards.put(rows, "trajectory_id", ids))
+            results.append(hung(rows, seqs, names))
         full = pa.concat_tables(results).combine_chunks()
         return full.take(pc.sort_indices(full, [("seq", "ascending"), ("media_id", "ascending")]))
 

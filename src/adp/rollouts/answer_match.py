@@ -20,6 +20,7 @@ import string
 from collections.abc import Sequence
 from typing import Any
 
+from adp.core.json_values import json_or_none
 from adp.rollouts.environment import Verdict
 from adp_schema.model import Task
 
@@ -81,12 +82,7 @@ def references_of(task: Task | None) -> Sequence[str] | None:
     Returns:
         The answers; None where there is none, or the column cannot be read.
     """
-    if task is None or task.answers is None:
-        return None
-    try:
-        value = json.loads(task.answers)
-    except (ValueError, RecursionError):
-        return None
+    value = None if task is None else json_or_none(task.answers)
     listed = value if isinstance(value, list) else [value]
     answers = [_text(item) for item in listed if isinstance(item, str | int | float | bool)]
     return answers or None

@@ -18,7 +18,7 @@ from adp.rollouts.collecting.tasks import read_tasks
 from adp.rollouts.environment import ENVIRONMENTS, EnvironmentKind, Settings
 from adp.rollouts.experts.spec import cast_of
 from adp.rollouts.policy import POLICIES, Policy
-from adp.rollouts.spec import checked, load
+from adp.rollouts.spec import checked, load, wrong_setting
 from adp.rollouts.wrapped_code import as_policy, environment_kind
 from adp_schema.errors import InputError, UsageError
 from adp_schema.model import Task
@@ -56,10 +56,7 @@ def collect_in_python(
             }
         )
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        known = ", ".join(CollectSettings.model_fields)
-        raise UsageError(f"collect: {place}: {first['msg']}; its settings: {known}") from error
+        raise UsageError(f"collect: {wrong_setting(error, CollectSettings)}") from error
     chosen = chosen.within(match)
     return collect_now(
         out, lambda: kind.make(about), cast.actors, result, chosen, policies=cast.policies

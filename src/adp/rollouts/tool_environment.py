@@ -18,10 +18,15 @@ class ToolEnvironment:
     """Tools that are functions, and an answer that ends the episode.
 
     Calls of one turn are carried out in their order. A turn without calls is the answer. A turn
-    that cannot be read brings an error and costs a turn. Subclasses give `offered`; they may
-    change how an episode begins, what an answer does and how it is judged.
+    that cannot be read brings an error and costs a turn. Subclasses give the tools, or `offered`
+    where these change; they may change how an episode begins, what an answer does and how it is
+    judged.
+
+    Args:
+        tools: the tools, in order.
 
     Attributes:
+        functions: the tools by name.
         blocking: whether tools wait for a disk, a process or a network; then they run in a thread.
         task: task of the episode.
         seed: seed of the episode.
@@ -30,14 +35,15 @@ class ToolEnvironment:
 
     blocking = False
 
-    def __init__(self) -> None:
+    def __init__(self, tools: Sequence[FunctionTool] = ()) -> None:
+        self.functions = by_name(tools)
         self.task: Task | None = None
         self.seed: int | None = None
         self.answer: str | None = None
 
     def offered(self) -> Sequence[FunctionTool]:
         """The tools on offer now."""
-        raise NotImplementedError
+        return list(self.functions.values())
 
     def system(self) -> str | None:
         """Text of the system's message; None: there is none."""

@@ -6,8 +6,8 @@ import inspect
 import json
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -24,6 +24,23 @@ from adp_schema.errors import UsageError
 
 LONGEST_REASON = 500
 """Characters of a reason that is told to the agent."""
+
+
+def arguments_schema(
+    properties: Mapping[str, Any], optional: Collection[str] = ()
+) -> dict[str, Any]:
+    """The JSON Schema of arguments: these, and no others.
+
+    Args:
+        properties: the schema of each argument, by its name.
+        optional: names of those that may be left out.
+    """
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": [name for name in properties if name not in optional],
+        "additionalProperties": False,
+    }
 
 
 class ToolError(Exception):
@@ -116,16 +133,8 @@ async def carry_out_async(call: Call, tools: Mapping[str, FunctionTool]) -> Resu
 
 
 def _timed(result: Result, call: Call, started: float) -> Result:
-    duration = (time.perf_counter() - started) * 1000
-    return Result(
-        text=result.text,
-        call_id=call.call_id,
-        name=call.name,
-        error=result.error,
-        structured=result.structured,
-        exit_code=result.exit_code,
-        duration_ms=round(duration, 3),
-    )
+    duration = round((time.perf_counter() - started) * 1000, 3)
+    return replace(result, call_id=call.call_id, name=call.name, duration_ms=duration)
 
 
 def _carry_out(call: Call, tools: Mapping[str, FunctionTool]) -> Result:
@@ -135,11 +144,7 @@ def _carry_out(call: Call, tools: Mapping[str, FunctionTool]) -> Result:
     tool, arguments = checked
     try:
         return _result(tool.run(**arguments))
-    except InfrastructureError:
-        raise
     except BaseException as error:
-        if stops(error):
-            raise
         return _raised(error)
 
 
@@ -151,11 +156,7 @@ async def _carry_out_async(call: Call, tools: Mapping[str, FunctionTool]) -> Res
     try:
         value = tool.run(**arguments)
         return _result(await value if inspect.isawaitable(value) else value)
-    except InfrastructureError:
-        raise
     except BaseException as error:
-        if stops(error):
-            raise
         return _raised(error)
 
 
@@ -189,6 +190,9 @@ def _result(value: Any) -> Result:
 
 
 def _raised(error: BaseException) -> Result:
+    """What the agent is told of an exception; one that is not for it is raised again."""
+    if isinstance(error, InfrastructureError) or stops(error):
+        raise error
     if isinstance(error, ToolError):
         return failed(error.kind, str(error))
     if isinstance(error, TimeoutError):

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import duckdb
+
 from adp_schema.errors import QueryError
 from adp_schema.sql_statement import sentence, syntax_tree
 
@@ -23,8 +25,6 @@ def check_condition(sql: str) -> None:
         QueryError: it is empty, has a comment or a second statement, or its parentheses do not
             match.
     """
-    import duckdb
-
     try:
         data = sql.encode()
     except UnicodeEncodeError as error:
@@ -61,8 +61,8 @@ def select_where(columns: str, condition: str) -> str:
     check_condition(condition)
     start = f"SELECT {columns} FROM all_trajectories WHERE"
     query = f"{start} (\n{condition}\n)"
-    around_where = _around_where(query)
-    if around_where is not None and around_where != _around_where(f"{start} (\ntrue\n)"):
+    rest = _around_where(query)
+    if rest is not None and rest != _around_where(f"{start} (\ntrue\n)"):
         raise QueryError(f"the condition is more than a condition; {_EXAMPLE}")
     return query
 
@@ -76,8 +76,6 @@ def condition_columns(condition: str) -> list[str]:
     Raises:
         QueryError: see `check_condition`; or it is not valid SQL.
     """
-    import duckdb
-
     check_condition(condition)
     query = f"SELECT 1 FROM pool WHERE (\n{condition}\n)"
     with duckdb.connect(":memory:") as con:
@@ -108,8 +106,6 @@ def own_lines(message: str) -> str:
 
 def _around_where(query: str) -> Any:
     """The syntax tree of a query without its condition; None when it is not valid SQL."""
-    import duckdb
-
     with duckdb.connect(":memory:") as con:
         try:
             node = syntax_tree(con, query)["statements"][0]["node"]

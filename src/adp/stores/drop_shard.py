@@ -18,11 +18,10 @@ import pyarrow.parquet as pq
 
 from adp.stores import shards
 from adp.stores.merge import REFERENCES
-from adp.stores.shards import Files
+from adp.stores.shards import ShardWork
 from adp.stores.staged import WrittenShard, write_rows
 from adp.stores.tasks.rows import HOME_COLUMNS, ROW_COLUMNS, Needed, assign, homes, places_of
 from adp_schema.losses import general_path
-from adp_schema.reader import ShardReader
 from adp_schema.tables import CHILD_TABLES, TABLES
 
 _WORDS = ("trajectories", "steps", "tool_calls", "observations", "links")
@@ -36,26 +35,18 @@ Record = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class DropJob:
+class DropJob(ShardWork):
     """One shard to leave trajectories out of.
 
     Attributes:
-        index: number of the shard.
         target: number of the new shard; None when nothing of it is left.
-        size: bytes to read.
         out: folder of the new store.
-        files: table -> address.
-        renamed: how columns are called in the files.
         dropped: file of ``seq`` and ids of all trajectories that are left out.
         drop_rejects: leave out the rejects too.
     """
 
-    index: int
     target: int | None
-    size: int
     out: str
-    files: Files
-    renamed: dict[str, dict[str, str]]
     dropped: str
     drop_rejects: bool
 
@@ -76,7 +67,7 @@ class _Shard:
 
     def __init__(self, job: DropJob) -> None:
         self.job = job
-        self.reader = ShardReader(job.files, job.renamed)
+        self.reader = job.reader()
         self._seqs = pq.read_table(job.dropped, columns=["seq"]).combine_chunks()["seq"].chunk(0)
         self._records: set[Record] = set()
         self._counts: dict[str, Counter[str]] = {
@@ -199,9 +190,7 @@ class _Shard:
         moved = pa.concat_tables(results)
         seqs = [seq for _, seq in places]
         names = self._names(set(seqs))
-        moved = shards.put(moved, "seq", pa.array(seqs, pa.int64()))
-        ids = pa.array([names[seq] for seq in seqs], pa.string())
-        moved = shards.put(moved, "trajectory_id", ids)
+        moved = hung(moved, seqs, names)
         return moved.take(pc.sort_indices(moved, sort_keys=[("seq", "ascending")]))
 
     def _media_places(self) -> list[tuple[int, int]]:
@@ -258,12 +247,7 @@ class _Shard:
         wanted = {name.encode(): name for name in media}
         mentions: dict[str, int] = {}
         for rows in self._texts():
-            seqs = rows["seq"].to_numpy()
-            for column in rows.columns:
-                if pa.types.is_string(column.type):
-                    for place, name in id_places(column, wanted):
-                        seq = int(seqs[place])
-                        mentions[name] = min(mentions.get(name, seq), seq)
+            note_mentions(rows, wanted, mentions)
         return mentions
 
     def _texts(self) -> Iterator[pa.Table]:
@@ -273,7 +257,29 @@ class _Shard:
         yield from self._owned("tasks")
 
 
-def id_places(column: pa.ChunkedArray, wanted: Mapping[bytes, str]) -> Iterator[tuple[int, str]]:
+def note_mentions(rows: pa.Table, wanted: Mapping[bytes, str], first: dict[str, int]) -> None:
+    """Note the first trajectory that mentions each of some blobs, in any text of some rows.
+
+    Args:
+        rows: rows of a table.
+        wanted: ids of blobs, as bytes and as text.
+        first: id of a blob -> the lowest ``seq`` so far; it is added to.
+    """
+    seqs = rows["seq"].to_numpy()
+    for column in rows.columns:
+        if pa.types.is_string(column.type):
+            for place, name in _id_places(column, wanted):
+                seq = int(seqs[place])
+                first[name] = min(first.get(name, seq), seq)
+
+
+def hung(rows: pa.Table, seqs: Sequence[int], names: Mapping[int, str]) -> pa.Table:
+    """Rows that hang from other trajectories now: with their ``seq`` and ids."""
+    rows = shards.put(rows, "seq", pa.array(seqs, pa.int64()))
+    return shards.put(rows, "trajectory_id", pa.array([names[seq] for seq in seqs], pa.string()))
+
+
+def _id_places(column: pa.ChunkedArray, wanted: Mapping[bytes, str]) -> Iterator[tuple[int, str]]:
     """Where the texts of a column hold some ids: (row, id)."""
     start = 0
     for chunk in column.chunks:

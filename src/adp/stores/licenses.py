@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from adp.stores.known_sources import DataSource, find_source, is_test, plain
 from adp_schema.store import Store
@@ -146,19 +146,14 @@ def find_license(text: str | None) -> License | None:
         return None
     text = re.sub(r"(?i)[\s-]or[\s-]later\b", "", text)
     if " or " in text.lower() and " and " not in text.lower():
-        find_licenses = [find_license(part) for part in re.split(r"(?i) or ", text)]
-        return (
-            None
-            if None in find_licenses
-            else min((find_license_ for find_license_ in find_licenses if find_license_), key=_asks)
-        )
-    if (find := _find(text)) is not None:
-        return find
-    parts = re.split(r"(?i)\s+and\s+|\s*[,;&+]\s+", text.strip())
-    several = [_find(part) for part in parts]
-    if not several or None in several:
-        return None
-    return max((item for item in several if item), key=_asks)
+        choices = [find_license(part) for part in re.split(r"(?i) or ", text)]
+        known = [choice for choice in choices if choice is not None]
+        return min(known, key=_asks) if len(known) == len(choices) else None
+    if (single := _find(text)) is not None:
+        return single
+    parts = [_find(part) for part in re.split(r"(?i)\s+and\s+|\s*[,;&+]\s+", text.strip())]
+    known = [part for part in parts if part is not None]
+    return max(known, key=_asks) if len(known) == len(parts) else None
 
 
 def _asks(license_: License) -> int:
@@ -280,10 +275,7 @@ def assess(store: Store, default: str | None = None) -> Assessment:
             key = (row["dataset"], row["license"], row["may_publish"], "; ".join(judged.reasons))
             counted[key] = counted.get(key, 0) + judged.trajectories
             licenses.setdefault(key, judged)
-    rows = [
-        LicenseRow(**{**result.__dict__, "trajectories": counted[key]})
-        for key, result in licenses.items()
-    ]
+    rows = [replace(row, trajectories=counted[key]) for key, row in licenses.items()]
     return Assessment(tuple(sorted(rows, key=_order)))
 
 
@@ -387,8 +379,3 @@ def license_url(id_: str | None) -> str | None:
     if id_.startswith("cc-") and words and version[:1].isdigit():
         return f"https://creativecommons.org/licenses/{words}/{version}/"
     return None
-
-
-def license_rows(store: Store) -> tuple[LicenseRow, ...]:
-    """The rows of `assess`, for reports."""
-    return assess(store).rows

@@ -69,9 +69,8 @@ def held(function: Callable[Given, Made]) -> Callable[Given, Made]:
     return free
 
 
-def alone_at_file(function: Callable[Given, Made]) -> Callable[Given, Made]:
-    """The same for a function that writes a file into a folder which must be there."""
-    return alone(function, folders=False)
+alone_at_file = functools.partial(alone, folders=False)
+"""The same for a function that writes a file into a folder which must be there."""
 
 
 @contextmanager

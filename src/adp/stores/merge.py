@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,12 @@ import pyarrow.parquet as pq
 from adp.core.progress import Progress, Silent
 from adp.stores import shards
 from adp.stores.locks import alone
-from adp.stores.shards import Files
+from adp.stores.shards import ShardWork
 from adp.stores.staged import StagedRun, WrittenShard, tables_of, versions, write_rows
 from adp_schema import ids
 from adp_schema.errors import UsageError
 from adp_schema.location import is_url
 from adp_schema.manifest import Lineage, Manifest
-from adp_schema.reader import ShardReader
 from adp_schema.store import Store
 from adp_schema.tables import SHARDED_TABLES, TABLES
 
@@ -66,26 +65,18 @@ class Parent:
 
 
 @dataclass(frozen=True)
-class MergeJob:
+class MergeJob(ShardWork):
     """One shard to copy.
 
     Attributes:
-        index: number of the new shard.
-        size: bytes to read.
         out: folder of the new store.
-        files: table -> address.
-        renamed: how columns are called in the files.
         shift: number that is added to ``seq``.
         prefix: folder that is put before file names; empty for none.
         changed: file of ids that change; empty for none.
         pairs: file of ids of pairs that change; empty for none.
     """
 
-    index: int
-    size: int
     out: str
-    files: Files
-    renamed: dict[str, dict[str, str]]
     shift: int
     prefix: str
     changed: str
@@ -243,17 +234,26 @@ def _joined(prefix: str, file: str) -> str:
 
 def _plan_pairs(parent: Parent, taken: set[str]) -> None:
     """Number the ids of pairs that a store before has too."""
-    task_ids: set[str] = set()
+    pair_ids: set[str] = set()
     for reader in shards.readers(parent.store):
         for rows in shards.narrow(reader, "pairs", ["pair_id"]):
-            task_ids.update(rows["pair_id"].drop_null().to_pylist())
-    for name in sorted(task_ids & taken):
-        number = 2
-        while ids.numbered(name, number) in taken or ids.numbered(name, number) in task_ids:
-            number += 1
-        parent.pairs[name] = ids.numbered(name, number)
-        task_ids.add(parent.pairs[name])
-    taken |= task_ids
+            pair_ids.update(rows["pair_id"].drop_null().to_pylist())
+    parent.pairs = renamed_ids(sorted(pair_ids), taken)
+    taken |= pair_ids | set(parent.pairs.values())
+
+
+def renamed_ids(names: Sequence[str], taken: Set[str]) -> dict[str, str]:
+    """New ids for those that an earlier store has too: the next number, ``#2``, ``#3``."""
+    results: dict[str, str] = {}
+    used = set(names) if taken else set()
+    for name in names:
+        if name in taken:
+            number = 2
+            while (new := ids.numbered(name, number)) in taken or new in used:
+                number += 1
+            results[name] = new
+            used.add(new)
+    return results
 
 
 def _jobs(parents: list[Parent], run: StagedRun) -> list[MergeJob]:
@@ -294,7 +294,7 @@ def _jobs(parents: list[Parent], run: StagedRun) -> list[MergeJob]:
 def merge_shard(job: MergeJob) -> WrittenShard:
     """Copy one shard into the new store."""
     changes = _Changes(job)
-    reader = ShardReader(job.files, job.renamed)
+    reader = job.reader()
     changed = (
         (table, changes.apply(table, rows))
         for table in SHARDED_TABLES
@@ -357,20 +357,16 @@ def _sources(parents: list[Parent]) -> pa.Table:
 
 
 def _manifest(parents: list[Parent], written: list[WrittenShard]) -> Manifest:
-    manifest = Manifest(tables=tables_of(written))
-    datasets: Counter[str] = Counter()
-    reasons: Counter[str] = Counter()
-    losses: Counter[str] = Counter()
-    for parent in parents:
-        known = parent.store.manifest
-        manifest.counts.add(known.counts)
-        datasets.update(known.datasets)
-        reasons.update(known.reasons)
-        losses.update(known.losses)
-        manifest.lineage += [act for act in known.lineage if act not in manifest.lineage]
-    manifest.datasets = dict(sorted(datasets.items()))
-    manifest.reasons = dict(sorted(reasons.items()))
-    manifest.losses = dict(sorted(losses.items()))
+    known = [parent.store.manifest for parent in parents]
+    manifest = Manifest(
+        tables=tables_of(written),
+        datasets=_summed(part.datasets for part in known),
+        reasons=_summed(part.reasons for part in known),
+        losses=_summed(part.losses for part in known),
+    )
+    for part in known:
+        manifest.counts.add(part.counts)
+        manifest.lineage += [act for act in part.lineage if act not in manifest.lineage]
     options: dict[str, Any] = {"stores": len(parents)}
     if renumbered := sum(len(parent.changed) for parent in parents):
         options["renumbered"] = renumbered
@@ -380,3 +376,10 @@ def _manifest(parents: list[Parent], written: list[WrittenShard]) -> Manifest:
     act = Lineage(act="merge", options=options, versions=versions(), parents=hashes)
     manifest.lineage.append(act)
     return manifest
+
+
+def _summed(counts: Iterable[dict[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for part in counts:
+        total.update(part)
+    return dict(sorted(total.items()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +20,27 @@ from adp_schema.verification import verified
 
 Files = dict[str, str]
 """The files of one shard: table -> address."""
+
+
+@dataclass(frozen=True)
+class ShardWork:
+    """One shard of a store to work on.
+
+    Attributes:
+        index: its number.
+        size: bytes to read.
+        files: table -> address.
+        renamed: how columns are called in the files.
+    """
+
+    index: int
+    size: int
+    files: Files
+    renamed: dict[str, dict[str, str]]
+
+    def reader(self) -> ShardReader:
+        """Open its files."""
+        return ShardReader(self.files, self.renamed)
 
 
 def open_finished(path: str) -> Store:

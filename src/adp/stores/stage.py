@@ -9,7 +9,7 @@ This page is all that the rest knows of how work is shared out:
   sent between processes, or a note of a file that it wrote under the part's number.
 - *Combining* is in order: the results of `run_stage` stand in the order of the parts, whatever came
   first. So the bytes that come out do not depend on the executor or on the number of its workers.
-- *Resuming*: who calls notes what is done (`done`), and leaves those parts out of the next call.
+- *Resuming*: who calls notes what is done (`done`), and gives it to the next call (`known`).
 
 An `Executor` does the work. The one that comes with the package spawns processes of this machine;
 another one takes its place by `use_executor`, such as one that sends parts to a cluster.
@@ -17,9 +17,10 @@ another one takes its place by `use_executor`, such as one that sends parts to a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Protocol, TypeVar
 
 from adp.core.progress import Progress
@@ -92,7 +93,7 @@ def run_stage(
     workers: int | None,
     report: Progress,
     *,
-    size: int | None = None,
+    known: Mapping[int, Made] = MappingProxyType({}),
     done: Callable[[AnyPart, Made], None] | None = None,
 ) -> list[Made]:
     """Do a stage.
@@ -102,17 +103,19 @@ def run_stage(
         work: does one part.
         workers: how many may work at the same time; None takes one a core.
         report: told how far it is, in bytes.
-        size: bytes of the whole stage, when some of it was done before; that of the parts else.
+        known: results of the parts that were done before, by their numbers.
         done: called here after each part, in the order in which they come.
 
     Returns:
         The results, in the order of the parts.
     """
-    total = sum(part.size for part in parts) if size is None else size
-    results: dict[int, Made] = {}
-    for part, made in (_executor.get() or _PROCESSES).run(
-        work, parts, workers if total > SMALL else 1
-    ):
+    total = sum(part.size for part in parts)
+    report.total(total)
+    report.advance(sum(part.size for part in parts if part.index in known))
+    todo = [part for part in parts if part.index not in known]
+    executor = _executor.get() or _PROCESSES
+    results = dict(known)
+    for part, made in executor.run(work, todo, workers if total > SMALL else 1):
         if done is not None:
             done(part, made)
         results[part.index] = made

@@ -142,24 +142,16 @@ class StagedRun:
             parse: the inverse of the result's `text`.
             report: told how far it is, in bytes.
         """
-        done: dict[int, AnyResult] = {}
-        todo: list[AnyJob] = []
-        total = sum(job.size for job in jobs)
-        report.total(total)
-        for job in jobs:
-            note = self._note(job.index)
-            if note.exists():
-                done[job.index] = parse(note.read_text(encoding="utf-8"))
-                report.advance(job.size)
-            else:
-                todo.append(job)
+        known = {
+            job.index: parse(self._note(job.index).read_text(encoding="utf-8"))
+            for job in jobs
+            if self._note(job.index).exists()
+        }
 
         def noted(job: AnyJob, result: AnyResult) -> None:
             write_atomic(self._note(job.index), result.text())
 
-        made = run_stage(todo, work, self.workers, report, size=total, done=noted)
-        done |= {result.index: result for result in made}
-        return [done[index] for index in sorted(done)]
+        return run_stage(jobs, work, self.workers, report, known=known, done=noted)
 
     def _note(self, index: int) -> Path:
         return self.scratch / f"shard-{index:05d}.json"

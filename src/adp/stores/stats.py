@@ -203,7 +203,7 @@ class _Questions:
             group.known_results, group.error_results = row["known"], row["errors"]
 
     def tools(self, groups: Groups, most: int) -> None:
-        over = f"PARTITION BY {self.named.rstrip(', ')}" if self.named else ""
+        window = f"PARTITION BY {self.named.rstrip(', ')}" if self.named else ""
         sql = f"""
             WITH {self.main}, {_RESULTS},
             counted AS (
@@ -216,7 +216,7 @@ class _Questions:
                 GROUP BY ALL
             )
             SELECT * FROM counted
-            QUALIFY row_number() OVER ({over} ORDER BY calls DESC, name) <= {most}
+            QUALIFY row_number() OVER ({window} ORDER BY calls DESC, name) <= {most}
             ORDER BY calls DESC, name"""
         for key, row in self.ask(sql):
             groups[key].tools.append(ToolStats(**row))

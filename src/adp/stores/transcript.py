@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -344,8 +345,6 @@ class _Writer:
             yield _line(f"{margin}... {left:,} more characters{self.view.hint}", "dim")
 
     def _name_blobs(self, text: str) -> str:
-        import re
-
         return re.sub(
             "adp-media:([0-9a-f]{32})", lambda match: self.media_label(match.group(1)), text
         )

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from adp.core.extras import need
 from adp.core.output_files import whole_file
-from adp.core.progress import Progress
-from adp.stores.composition import Composition, CompositionOptions, composition
+from adp.stores.composition import Composition
 from adp.workflows import report_data, report_eval
-from adp.workflows.report_eval import Evaluation, EvaluationOptions
+from adp.workflows.report_eval import Evaluation
 from adp.workflows.report_page import Page, html_page, markdown_page
 from adp_schema.errors import OutputExistsError, UsageError
-from adp_schema.store import Store
 
 _FORMS = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown"}
 
@@ -49,20 +46,6 @@ class Report:
     """
 
     numbers: Composition | Evaluation
-
-    @classmethod
-    def of_data(
-        cls, store: Store, options: CompositionOptions, progress: Progress | None = None
-    ) -> Report:
-        """What a store holds."""
-        return cls(composition(store, options, progress))
-
-    @classmethod
-    def of_runs(
-        cls, stores: Sequence[Store], options: EvaluationOptions, progress: Progress | None = None
-    ) -> Report:
-        """How agents did; the runs are compared with the first one."""
-        return cls(report_eval.evaluation(stores, options, progress))
 
     def __repr__(self) -> str:
         return f"<Report {self.numbers.name}: plain(), html(), markdown(), write(FILE)>"

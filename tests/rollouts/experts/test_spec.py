@@ -40,7 +40,7 @@ def test_a_spec_names_mode_limits_and_judges(tmp_path):
     [
         ("sometimes", "modes: none, ground_truth, random, informed"),
         ("random", "needs one of expert_probability and m3_epsilon"),
-        ("informed:epsilon=1", "settings: init_limit"),
+        ("informed:epsilon=1", "did you mean m3_epsilon"),
         ("informed:overseer=nobody", "nobody"),
     ],
 )

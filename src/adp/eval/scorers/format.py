@@ -22,11 +22,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from adp.core.json_values import json_or_none
 from adp.eval.metrics import evidence_figure
 from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
 from adp.eval.scorers.base import PerTrajectory, unscored
 from adp.eval.scorers.tool_schemas import ToolSchema, schemas_of
-from adp.eval.scorers.trajectory_reading import SHOWN, AgentStep, agent_steps, cut, json_or_none
+from adp.eval.scorers.trajectory_reading import SHOWN, AgentStep, agent_steps, cut
 from adp.rendering.arguments import object_of
 from adp.rollouts.environment import Settings
 from adp.rollouts.turns import ErrorType

@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from adp.core.json_values import json_or_none
 from adp.eval.metrics import mean_figures, pass_figures
 from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
 from adp.eval.scorers.base import PerTrajectory, scored, unscored
 from adp.eval.scorers.correctness import solved
-from adp.eval.scorers.trajectory_reading import cut, json_or_none, number_or_none
+from adp.eval.scorers.trajectory_reading import cut, number_or_none
 from adp.rollouts.environment import Settings
 from adp_schema.model import Trajectory
 

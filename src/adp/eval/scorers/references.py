@@ -20,7 +20,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from adp.eval.scorers.trajectory_reading import json_or_none, same
+from adp.core.json_values import json_or_none
+from adp.eval.scorers.trajectory_reading import same
 from adp.rendering.arguments import object_of
 from adp_schema.model import Task
 

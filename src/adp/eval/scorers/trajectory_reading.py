@@ -169,14 +169,6 @@ def last_text(trajectory: Trajectory) -> str | None:
     return None
 
 
-def json_or_none(text: str | None) -> Any:
-    """The value of a JSON text; None when there is none or it is no JSON."""
-    try:
-        return None if text is None else json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
 def number_or_none(value: Any) -> float | None:
     """A number that is finite, or a truth as 0 or 1; None for everything else."""
     if not isinstance(value, bool | int | float):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from adp.rollouts.environment import AsyncEnvironment
@@ -103,8 +103,8 @@ class Actor(Protocol):
 
 
 @dataclass(frozen=True)
-class AllAlone:
-    """Actors of a policy that acts alone.
+class Alone:
+    """A policy that acts alone. It is the actor of all episodes, and makes it.
 
     Attributes:
         policy: the policy.
@@ -119,19 +119,7 @@ class AllAlone:
 
     def __call__(self, about: object) -> Alone:
         """The actor of an episode."""
-        return Alone(self.policy)
-
-
-@dataclass
-class Alone:
-    """A policy that acts alone.
-
-    Attributes:
-        policy: the policy.
-    """
-
-    policy: Policy
-    _nothing: Reflection = field(default_factory=Reflection)
+        return self
 
     async def act(self, request: Request, view: ActorView) -> Acted:
         """The policy's turn."""
@@ -139,7 +127,7 @@ class Alone:
 
     async def reflect(self, request: Request, view: ActorView) -> Reflection:
         """Nothing to add."""
-        return self._nothing
+        return Reflection()
 
     def summary(self) -> Mapping[str, Any]:
         """Nothing to keep."""

@@ -7,11 +7,10 @@ marked. The mode is what a rollout, or a converted run of M3, keeps in
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from adp.core.json_values import json_or_none
 from adp.rollouts.experts.history import EXPERT
 from adp_schema.model import Trajectory
 
@@ -64,10 +63,7 @@ def assisted(trajectory: Trajectory) -> Assisted | None:
 
 
 def _mode(extra: str | None) -> str | None:
-    try:
-        value: Any = json.loads(extra) if extra else None
-    except (ValueError, RecursionError):
-        return None
+    value = json_or_none(extra)
     for key in ("run_metadata", "expert_assistance", "mode"):
         value = value.get(key) if isinstance(value, Mapping) else None
     return value if isinstance(value, str) else None

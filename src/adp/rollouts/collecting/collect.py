@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from adp.rollouts.collecting.actor import Actor, AllAlone
+from adp.rollouts.collecting.actor import Actor, Alone
 from adp.rollouts.collecting.counts import CollectReport, Episode
 from adp.rollouts.collecting.episode import run_episode
 from adp.rollouts.collecting.episode_locks import EpisodeLocks
@@ -59,7 +59,7 @@ _MOST_CLAIMED = 256
 
 def alone(policy: Policy) -> Actors:
     """Actors of a policy that acts alone."""
-    return AllAlone(policy)
+    return Alone(policy)
 
 
 async def collect(
@@ -95,32 +95,20 @@ async def collect(
         settings = settings.model_copy(update={"policy": getattr(actors, "name", None)})
     root = Path(out)
     with holding(root, together=True):
-        return await _collect(root, environments, actors, tasks, settings, watch)
-
-
-async def _collect(
-    root: Path,
-    environments: Environments,
-    actors: Actors,
-    tasks: Sequence[Task],
-    settings: CollectSettings,
-    watch: Watch | None,
-) -> CollectReport:
-    """Run what is left, beside all others that collect into this store."""
-    plan = plan_of(root, tasks, settings)
-    if not is_sealed(root):
-        run = _Run(root, environments, actors, plan, settings, watch)
-        try:
-            await run.open()
-        except SealedError:
-            # Another process is ending the store, or was killed while it did.
-            await asyncio.to_thread(seal, root)
-        except StoreError:
-            if not is_sealed(root):  # else another process was faster
-                raise
-        else:
-            return await run.run()
-    return look_up(root, plan, settings)
+        plan = plan_of(root, tasks, settings)
+        if not is_sealed(root):
+            run = _Run(root, environments, actors, plan, settings, watch)
+            try:
+                await run.open()
+            except SealedError:
+                # Another process is ending the store, or was killed while it did.
+                await asyncio.to_thread(seal, root)
+            except StoreError:
+                if not is_sealed(root):  # else another process was faster
+                    raise
+            else:
+                return await run.run()
+        return look_up(root, plan, settings)
 
 
 def collect_now(

@@ -11,21 +11,6 @@ from adp.rollouts.turns import is_success
 from adp_schema.errors import RolloutError
 from adp_schema.model import Trajectory
 
-COLUMNS = (
-    "trajectory_id",
-    "error_type",
-    "error_message",
-    "success",
-    "reward",
-    "terminated",
-    "truncated",
-    "stop_reason",
-    "total_tokens_in",
-    "total_tokens_out",
-    "total_cost_usd",
-)
-"""Columns of a trajectory that are counted."""
-
 
 class Episode(NamedTuple):
     """What is counted of an episode; the columns of a trajectory of these names."""
@@ -45,7 +30,11 @@ class Episode(NamedTuple):
     @classmethod
     def of(cls, trajectory: Trajectory) -> Episode:
         """What is counted of a trajectory."""
-        return cls(*(getattr(trajectory, name) for name in COLUMNS))
+        return cls(*(getattr(trajectory, name) for name in cls._fields))
+
+
+COLUMNS = Episode._fields
+"""Columns of a trajectory that are counted."""
 
 
 _LONGEST_MESSAGE = 400
@@ -154,6 +143,12 @@ def reason_of(episode: Episode) -> str:
     return kind if stop in (None, kind) else f"{kind}: {stop}"
 
 
+_AS_THEY_ARE = (
+    *("asked", "done_before", "done_now", "done_elsewhere", "failed", "left", "stopped", "sealed"),
+    *("hanging", "beyond", "most_asked"),
+)
+
+
 @dataclass
 class CollectReport:
     """What became of a run: ``asked = done_before + done_now + done_elsewhere + failed + left``.
@@ -214,17 +209,7 @@ class CollectReport:
         """As JSON."""
         seconds = max(self.seconds, 1e-9)
         return {
-            "asked": self.asked,
-            "done_before": self.done_before,
-            "done_now": self.done_now,
-            "done_elsewhere": self.done_elsewhere,
-            "failed": self.failed,
-            "left": self.left,
-            "stopped": self.stopped,
-            "sealed": self.sealed,
-            "hanging": self.hanging,
-            "beyond": self.beyond,
-            "most_asked": self.most_asked,
+            **{name: getattr(self, name) for name in _AS_THEY_ARE},
             "seconds": round(self.seconds, 3),
             "episodes_per_second": round(self.now.episodes / seconds, 3),
             "tokens_per_second": round(self.now.tokens_out / seconds, 3),

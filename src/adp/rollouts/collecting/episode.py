@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from adp.rollouts.collecting.actor import Acted, Actor, ActorView, Past
@@ -65,11 +65,9 @@ class _Broken(Exception):
         self.kind, self.stop = kind, stop or kind
 
 
-@dataclass
-class _Ending:
-    terminated: bool = False
-    truncated: bool = False
-    reason: str | None = None
+def _cut(reason: str) -> dict[str, Any]:
+    """The columns of an episode that a limit has cut."""
+    return {"terminated": False, "truncated": True, "stop_reason": reason}
 
 
 async def run_episode(
@@ -132,9 +130,9 @@ class _Episode:
     async def _ended(self) -> dict[str, Any]:
         """Play to the end; return the columns that say how it ended."""
         try:
-            ending = await self._timed()
+            return await self._timed()
         except AgentLimitError as error:
-            ending = _Ending(truncated=True, reason=error.reason)
+            return _cut(error.reason)
         except _Broken as broken:
             return {
                 "terminated": False,
@@ -142,13 +140,8 @@ class _Episode:
                 "error_message": str(broken),
                 "stop_reason": broken.stop,
             }
-        return {
-            "terminated": ending.terminated,
-            "truncated": ending.truncated,
-            "stop_reason": ending.reason,
-        }
 
-    async def _timed(self) -> _Ending:
+    async def _timed(self) -> dict[str, Any]:
         """Play until the time of the episode runs out."""
         try:
             async with asyncio.timeout(self._limits.max_seconds):
@@ -158,7 +151,7 @@ class _Episode:
                 self._note_late(*self._waits)
             if self._late is not None:
                 raise self._late from None
-            return _Ending(truncated=True, reason="max_seconds")
+            return _cut("max_seconds")
 
     def _note_late(self, kind: str, began: float) -> None:
         """Note whom it waited for when the time ran out, if that took more than half of it."""
@@ -206,7 +199,7 @@ class _Episode:
         mend_columns(trajectory, dropped)
         return trajectory
 
-    async def _play(self) -> _Ending:
+    async def _play(self) -> dict[str, Any]:
         about = self._about
         try:
             given = await self._asked(
@@ -224,12 +217,12 @@ class _Episode:
             if used is not None:
                 if used == "max_seconds" and self._late is not None:
                     raise self._late
-                return _Ending(truncated=True, reason=used)
-            ending = await self._turn()
-            if ending is not None:
-                return ending
+                return _cut(used)
+            columns = await self._turn()
+            if columns is not None:
+                return columns
 
-    async def _turn(self) -> _Ending | None:
+    async def _turn(self) -> dict[str, Any] | None:
         tools = self._offered()
         number = len(self._past)
         request = Request(
@@ -283,14 +276,18 @@ class _Episode:
         return self._limits.reached(len(self._past), self._calls, self._tokens, seconds)
 
 
-def _ending(last: Turn, outcome: Outcome) -> _Ending:
+def _ending(last: Turn, outcome: Outcome) -> dict[str, Any]:
     """How the environment ended the episode.
 
     An answer that the model's own limit of tokens cut is an answer that was not finished.
     """
     if last.stop_reason in CUT and not last.calls and not outcome.truncated:
-        return _Ending(truncated=True, reason="length")
-    return _Ending(outcome.terminated, outcome.truncated, outcome.stop_reason)
+        return _cut("length")
+    return {
+        "terminated": outcome.terminated,
+        "truncated": outcome.truncated,
+        "stop_reason": outcome.stop_reason,
+    }
 
 
 async def _guarded(

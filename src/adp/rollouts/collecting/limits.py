@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import Field, ValidationError
@@ -26,10 +27,20 @@ class Limits(Settings):
             "max_tokens": (tokens, self.max_tokens),
             "max_seconds": (seconds, self.max_seconds),
         }
-        for name, (value, limit) in used.items():
-            if limit is not None and value >= limit:
-                return name
-        return None
+        return first_reached(used)
+
+
+def first_reached(used: Mapping[str, tuple[float, float | None]]) -> str | None:
+    """The first budget that is used up; None when there is some of each left.
+
+    Args:
+        used: what was used of a budget, and how much there is, by the name of the budget; None:
+            there is no limit.
+    """
+    for name, (value, limit) in used.items():
+        if limit is not None and value >= limit:
+            return name
+    return None
 
 
 def limits_in(environment: Any, given: Limits) -> Limits:

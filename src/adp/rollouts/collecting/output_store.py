@@ -116,11 +116,9 @@ class OutputStore:
         except IdTakenError:
             return (tag, trajectory), False
         except SchemaError as error:
-            trajectory = unstorable(trajectory, error)
-            try:
-                self._store.append(trajectory)
-            except IdTakenError:
-                return (tag, trajectory), False
+            if trajectory.stop_reason == UNSTORABLE:
+                raise
+            return self._append_one(tag, unstorable(trajectory, error))
         return (tag, trajectory), True
 
 

@@ -70,6 +70,17 @@ class About:
         """Id of the trajectory: the same for the same task, attempt and try."""
         return numbered(f"{self.dataset}/{self.source_id}", self.tries)
 
+    def columns(self) -> dict[str, Any]:
+        """What the trajectory of the episode has in common with its branches."""
+        return {
+            "source_format": "adp_rollout",
+            "dataset": self.dataset,
+            "split": self.task.split if self.task else None,
+            "task_id": self.task_id,
+            "attempt": self.attempt,
+            "agent_name": self.policy,
+        }
+
 
 @dataclass
 class Recorder:
@@ -130,10 +141,7 @@ class Recorder:
             acted: the turn with ids that are unique.
             outcome: what the environment answered.
         """
-        step = self._agent_step(acted, len(self._steps), given)
-        step.observations = observations_of(outcome, step, timed=self.about.timed)
-        step.reward = outcome.reward
-        step.labels = list(outcome.labels) or None
+        step = self._agent_step(acted, len(self._steps), given, outcome)
         self._steps.append(step)
         self.messages.append(_assistant(acted.turn))
         self.messages += [_result(result) for result in outcome.results]
@@ -184,12 +192,7 @@ class Recorder:
             Trajectory,
             trajectory_id=about.trajectory_id,
             source_id=about.source_id,
-            source_format="adp_rollout",
-            dataset=about.dataset,
-            split=about.task.split if about.task else None,
-            task_id=about.task_id,
-            attempt=about.attempt,
-            agent_name=about.policy,
+            **about.columns(),
             agent_model=next((step.model for step in self._steps if step.model), None),
             tools=json_text(tools) if tools else None,
             tools_origin="recorded" if tools else None,
@@ -248,14 +251,14 @@ class Recorder:
         for message in context:
             self._message(message, copied=True)
 
-    def _agent_step(self, acted: Acted, number: int, given: Turn) -> Step:
+    def _agent_step(self, acted: Acted, number: int, given: Turn, outcome: Outcome) -> Step:
         turn, usage = acted.turn, acted.turn.usage
         extra = dict(turn.extra)
         if turn.malformed is not None:
             extra["malformed"] = turn.malformed
         if self._offered != tuple(self._tools):
             extra["tools_offered"] = list(self._offered)
-        return unchecked(
+        step = unchecked(
             Step,  # what does not fit is dropped when the episode ends
             step=number,
             turn=max(self._user_turns, 0),
@@ -279,26 +282,22 @@ class Recorder:
             logprobs=listed(turn.logprobs),
             extra=json_text(extra) if extra else None,
             calls=calls_of(number, turn, given),
-            observations=[],
+            reward=outcome.reward,
+            labels=list(outcome.labels) or None,
         )
+        step.observations = observations_of(outcome, step, timed=self.about.timed)
+        return step
 
     def _branch(self, before: int, order: int, alternate: Alternate) -> Trajectory:
         about = self.about
         suffix = f"alternate-{before}" + (f"-{order}" if order else "")
-        step = self._agent_step(Acted(alternate.turn, alternate.actor), before, alternate.turn)
+        acted = Acted(alternate.turn, alternate.actor)
+        step = self._agent_step(acted, before, alternate.turn, alternate.outcome)
         step.turn = self._steps[before].turn
-        step.observations = observations_of(alternate.outcome, step, timed=self.about.timed)
-        step.reward = alternate.outcome.reward
-        step.labels = list(alternate.outcome.labels) or None
         return Trajectory(
             trajectory_id=f"{about.trajectory_id}/{suffix}",
             source_id=f"{about.source_id}/{suffix}",
-            source_format="adp_rollout",
-            dataset=about.dataset,
-            split=about.task.split if about.task else None,
-            task_id=about.task_id,
-            attempt=about.attempt,
-            agent_name=about.policy,
+            **about.columns(),
             parent_id=about.trajectory_id,
             parent_step=before,
             branch_kind="alternate",

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from adp.rollouts.collecting.limits import Limits, limits_in
+from adp.rollouts.collecting.limits import Limits, first_reached, limits_in
 from adp.rollouts.environment import Settings
 
 
@@ -23,15 +23,13 @@ class Totals(Settings):
 
     def reached(self, tokens: int, cost: float, seconds: float) -> str | None:
         """The name of the budget that is used up; None when there is some of each left."""
-        used = {
-            "total_tokens": (tokens, self.tokens),
-            "total_cost": (cost, self.cost),
-            "total_seconds": (seconds, self.seconds),
-        }
-        for name, (value, limit) in used.items():
-            if limit is not None and value >= limit:
-                return name
-        return None
+        return first_reached(
+            {
+                "total_tokens": (tokens, self.tokens),
+                "total_cost": (cost, self.cost),
+                "total_seconds": (seconds, self.seconds),
+            }
+        )
 
 
 class CollectSettings(Settings):

@@ -15,23 +15,16 @@ from adp.rollouts.environment import EnvironmentKind, Settings
 from adp.rollouts.environments.arithmetic import CONSTANTS, FUNCTIONS, LONGEST, evaluate, written
 from adp.rollouts.environments.generated import Question, generated
 from adp.rollouts.tool_environment import ToolEnvironment
-from adp.rollouts.tools import FunctionTool
+from adp.rollouts.tools import FunctionTool, arguments_schema
 from adp.rollouts.turns import Result
 from adp_schema.model import Task
 
 NAME = "calculator"
 
-PARAMETERS = {
-    "type": "object",
-    "properties": {
-        "expression": {
-            "type": "string",
-            "description": "The expression, such as (2 + 3) * sqrt(16).",
-            "maxLength": LONGEST,
-        }
-    },
-    "required": ["expression"],
-    "additionalProperties": False,
+_EXPRESSION = {
+    "type": "string",
+    "description": "The expression, such as (2 + 3) * sqrt(16).",
+    "maxLength": LONGEST,
 }
 
 
@@ -49,7 +42,7 @@ CALCULATOR = FunctionTool(
     NAME,
     "Works out an arithmetic expression of + - * / // % ** and parentheses; also "
     f"{', '.join(FUNCTIONS)}, {' and '.join(CONSTANTS)}.",
-    PARAMETERS,
+    arguments_schema({"expression": _EXPRESSION}),
     calculate,
     read_only=True,
 )

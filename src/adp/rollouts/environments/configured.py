@@ -118,17 +118,13 @@ class Configured(ToolEnvironment):
     blocking = True
 
     def __init__(self, settings: ConfiguredSettings) -> None:
-        super().__init__()
         path = settings.file.resolve()
         try:
             status = path.stat()
         except OSError as error:
             raise InputError(f"{settings.file} cannot be read: {error}") from error
-        self._tools = _tools(path, (status.st_mtime_ns, status.st_size), settings.allow_commands)
-
-    def offered(self) -> Sequence[FunctionTool]:
-        """The tools of the file."""
-        return self._tools
+        changed = (status.st_mtime_ns, status.st_size)
+        super().__init__(_tools(path, changed, settings.allow_commands))
 
 
 def read_tools(path: Path, *, allow_commands: bool = False) -> Sequence[FunctionTool]:

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import json
-import re
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
+from adp.core.json_values import json_or_none
+from adp.rollouts.environments.configured_command import PLACE, word_of
 from adp.rollouts.environments.variables import expanded, variables_of
 from adp.rollouts.tools import LONGEST_REASON, ToolError
 from adp.rollouts.turns import ErrorType, Result
@@ -30,7 +30,6 @@ from adp_schema.errors import UsageError
 _T = TypeVar("_T")
 
 MOST_REDIRECTS = 3
-_PLACE = re.compile(r"\{(\w+)\}")
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _STATUS = {
     400: ErrorType.INVALID_ARGS,
@@ -77,12 +76,12 @@ class Api:
             bad = parts.scheme not in ("http", "https") or not parts.hostname
         except ValueError:
             bad = True
-        if bad or _PLACE.search(parts.netloc) or _PLACE.search(parts.fragment):
+        if bad or PLACE.search(parts.netloc) or PLACE.search(parts.fragment):
             raise UsageError(
                 f"the tool '{name}' needs a url that begins with http:// or https:// and a host; "
                 "arguments may stand in its path and its query"
             )
-        unknown = sorted(set(_PLACE.findall(self.url)) - set(known))
+        unknown = sorted(set(PLACE.findall(self.url)) - set(known))
         if unknown:
             raise UsageError(f"the url of the tool '{name}' names '{unknown[0]}', no parameter")
         for value in self.headers.values():
@@ -113,7 +112,7 @@ class Api:
         if status >= 400:
             kind = _STATUS.get(status, ErrorType.EXECUTION)
             raise ToolError(f"HTTP {status}: {text[:LONGEST_REASON]}", kind)
-        return Result(text=text, structured=_json(text))
+        return Result(text=text, structured=json_or_none(text))
 
     def address(self, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any] | None]:
         """The address of a call, and its JSON body; None without one.
@@ -121,18 +120,18 @@ class Api:
         Raises:
             ToolError: an argument would be ``.`` or ``..`` in the path.
         """
-        named = set(_PLACE.findall(self.url))
+        named = set(PLACE.findall(self.url))
         for name in named:
-            if _word(arguments.get(name)) in (".", ".."):
+            if word_of(arguments.get(name)) in (".", ".."):
                 raise ToolError(f"'{name}' must not be . or ..", ErrorType.INVALID_ARGS)
         parts = urlsplit(
-            _PLACE.sub(lambda item: quote(_word(arguments.get(item[1])), safe=""), self.url)
+            PLACE.sub(lambda item: quote(word_of(arguments.get(item[1])), safe=""), self.url)
         )
         rest = {name: value for name, value in arguments.items() if name not in named}
         if self.method == "POST":
             return parts.geturl(), rest
         words = {
-            name: [_word(item) for item in value] if isinstance(value, list) else _word(value)
+            name: [word_of(item) for item in value] if isinstance(value, list) else word_of(value)
             for name, value in rest.items()
         }
         query = "&".join(filter(None, (parts.query, urlencode(words, doseq=True))))
@@ -222,17 +221,3 @@ def _certificates() -> Any:
 
 def _origin(url: Any) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port
-
-
-def _word(value: Any) -> str:
-    """An argument as a part of an address."""
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None

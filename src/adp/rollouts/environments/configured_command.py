@@ -19,12 +19,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from adp.rollouts.environments.variables import variable
 from adp.rollouts.sandbox.run import SandboxLimits, run_command
 from adp.rollouts.tools import ToolError, failed
 from adp.rollouts.turns import ErrorType, Result
 from adp_schema.errors import UsageError
 
-_PLACE = re.compile(r"\{(\w+)\}")
+PLACE = re.compile(r"\{(\w+)\}")
+"""The place of an argument in a word or an address."""
 _NUMBER = re.compile(r"-\d+(\.\d+)?", re.ASCII)
 _STOPPED = {
     "time": (ErrorType.TIMEOUT, "the program took too long"),
@@ -60,16 +62,11 @@ class Command:
             UsageError: the program is not there, a word names an argument that the tool does not
                 have, or an environment variable is not set.
         """
-        unknown = sorted(
-            {item for word in self.words for item in _PLACE.findall(word)} - set(known)
-        )
+        unknown = sorted({item for word in self.words for item in PLACE.findall(word)} - set(known))
         if unknown:
             raise UsageError(f"the command of '{name}' names '{unknown[0]}', no parameter")
         program = self.words[0]
-        if (
-            _PLACE.search(program)
-            or shutil.which(program, path=self._environment()["PATH"]) is None
-        ):
+        if PLACE.search(program) or shutil.which(program, path=self._environment()["PATH"]) is None:
             raise UsageError(f"the tool '{name}' runs '{program}', which is no program")
 
     def run(self, **arguments: Any) -> Result:
@@ -102,10 +99,10 @@ class Command:
         """
         words = []
         for word in self.words:
-            alone = _PLACE.fullmatch(word)
+            alone = PLACE.fullmatch(word)
             if alone and arguments.get(alone[1]) is None:
                 continue
-            filled = _PLACE.sub(lambda item: _word(arguments.get(item[1])), word)
+            filled = PLACE.sub(lambda item: word_of(arguments.get(item[1])), word)
             if "\0" in filled:
                 raise ToolError("an argument holds a null character", _WRONG)
             # A number may be negative; a text must not become an option.
@@ -116,13 +113,8 @@ class Command:
         return words
 
     def _environment(self) -> dict[str, str]:
-        missing = [name for name in self.env if name not in os.environ]
-        if missing:
-            raise UsageError(
-                f"the environment variable {missing[0]} is not set; a command needs it"
-            )
         plain = {"PATH": os.defpath, "LANG": "C.UTF-8"}
-        return plain | {name: os.environ[name] for name in self.env}
+        return plain | {name: variable(name, "a command needs it") for name in self.env}
 
 
 _WRONG = ErrorType.INVALID_ARGS
@@ -132,7 +124,8 @@ def _with_code(result: Result, exit_code: int) -> Result:
     return Result(text=result.text, error=result.error, exit_code=exit_code)
 
 
-def _word(value: Any) -> str:
+def word_of(value: Any) -> str:
+    """An argument of a call as a part of a word of a command, or of an address."""
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

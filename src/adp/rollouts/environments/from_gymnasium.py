@@ -19,11 +19,12 @@ from typing import Any
 
 from pydantic import Field
 
+from adp.core.json_values import json_or_none
 from adp.rollouts.environment import CannotForkError, EnvironmentKind, Settings, Start, Verdict
 from adp.rollouts.environments.from_object import over
 from adp.rollouts.environments.gymnasium_spaces import action_of, observed, schema_of
 from adp.rollouts.tool_environment import ToolEnvironment
-from adp.rollouts.tools import FunctionTool, carry_out
+from adp.rollouts.tools import FunctionTool, arguments_schema, carry_out
 from adp.rollouts.turns import Outcome, Result, Turn
 from adp_schema.errors import MissingExtraError, UsageError
 from adp_schema.ids import digest
@@ -60,12 +61,11 @@ class GymnasiumEnvironment(ToolEnvironment):
     """
 
     def __init__(self, world: Any, settings: GymnasiumSettings) -> None:
-        super().__init__()
         self._world, self._settings = world, settings
+        super().__init__([self._tool(world.action_space)])
         self._total = 0.0
         self._ended = self._truncated = False
         self._info: Mapping[str, Any] = {}
-        self._tools = {"act": self._tool(world.action_space)}
 
     def _tool(self, space: Any) -> FunctionTool:
         names = self._settings.actions
@@ -75,18 +75,9 @@ class GymnasiumEnvironment(ToolEnvironment):
             schema = {"type": "string", "enum": list(names)}
         else:
             raise UsageError(f"the names in 'actions' must be as many as the actions of {space}")
-        parameters = {
-            "type": "object",
-            "properties": {"action": {**schema, "description": "The action."}},
-            "required": ["action"],
-            "additionalProperties": False,
-        }
+        parameters = arguments_schema({"action": {**schema, "description": "The action."}})
         about = "Does an action, and tells what is observed then."
         return FunctionTool("act", about, parameters, self._act)
-
-    def offered(self) -> Sequence[FunctionTool]:
-        """The tool ``act``."""
-        return list(self._tools.values())
 
     def reset(self, task: Task | None = None, *, seed: int | None = None) -> Start:
         """Begin an episode. The task may fix the seed and the options of ``reset``.
@@ -116,7 +107,7 @@ class GymnasiumEnvironment(ToolEnvironment):
         before, acted = self._total, False
         results = []
         for call in turn.calls:
-            result = over(call) if self._ended else carry_out(call, self._tools)
+            result = over(call) if self._ended else carry_out(call, self.functions)
             acted = acted or result.error is None
             results.append(result)
         stopped = "truncated" if self._truncated else "terminated"
@@ -180,9 +171,9 @@ class GymnasiumEnvironment(ToolEnvironment):
             raise CannotForkError(f"this environment cannot be copied: {error}") from error
         twin = copy.copy(self)
         twin._world = world
-        tool = copy.copy(self._tools["act"])
+        tool = copy.copy(self.functions["act"])
         object.__setattr__(tool, "run", twin._act)
-        twin._tools = {"act": tool}
+        twin.functions = {"act": tool}
         return twin
 
     def close(self) -> None:
@@ -231,10 +222,7 @@ def _made(settings: GymnasiumSettings) -> Any:
 def _config(task: Task | None) -> Mapping[str, Any]:
     if task is None or task.environment_config is None:
         return {}
-    try:
-        value = json.loads(task.environment_config)
-    except (ValueError, RecursionError):
-        value = None
+    value = json_or_none(task.environment_config)
     if not isinstance(value, dict) or not isinstance(value.get("seed", 0), int):
         raise UsageError(f"environment_config of the task '{task.task_id}' is no JSON object")
     return value

@@ -18,7 +18,6 @@ import asyncio
 import functools
 import importlib.util
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -28,7 +27,7 @@ from typing import Any, TextIO
 from pydantic import Field, model_validator
 
 from adp.rollouts.environment import CannotForkError, EnvironmentKind, Settings, Start, Verdict
-from adp.rollouts.environments.variables import expanded
+from adp.rollouts.environments.variables import expanded, variable
 from adp.rollouts.policy import InfrastructureError
 from adp.rollouts.tool_environment import ToolEnvironment, by_name, unreadable
 from adp.rollouts.tools import LONGEST_REASON, FunctionTool, ToolError, carry_out_async, failed
@@ -92,7 +91,7 @@ class McpEnvironment:
     def __init__(self, settings: McpSettings) -> None:
         _check(settings)
         self._settings = settings
-        self._inner = _Tools()
+        self._inner = ToolEnvironment()  # how an episode begins and ends
         self._server: asyncio.Task[None] | None = None
         self._stop = asyncio.Event()
         self._client: Any = None
@@ -114,7 +113,7 @@ class McpEnvironment:
         self._client = await self._connected()
         try:
             async with asyncio.timeout(self._settings.start_timeout):
-                self._inner.listed = await self._listed()
+                self._inner.functions = await self._listed()
         except TimeoutError:
             raise _late(self._settings) from None
         return start
@@ -129,7 +128,7 @@ class McpEnvironment:
             return Outcome(results=(unreadable(turn),))
         if not turn.calls:
             return self._inner.finish(turn)
-        tools = self._inner.listed
+        tools = self._inner.functions
         return Outcome(results=tuple([await carry_out_async(call, tools) for call in turn.calls]))
 
     async def score(self, trajectory: Trajectory) -> Verdict:
@@ -244,18 +243,6 @@ class McpEnvironment:
         raise InfrastructureError("mcp_connection", f"{_named(self._settings)} is gone: {reason}")
 
 
-class _Tools(ToolEnvironment):
-    """How an episode begins and ends; the tools are those that the server has."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.listed: Mapping[str, FunctionTool] = {}
-
-    def offered(self) -> Sequence[FunctionTool]:
-        """The tools of the server."""
-        return list(self.listed.values())
-
-
 @asynccontextmanager
 async def _client(settings: McpSettings, log: TextIO) -> AsyncIterator[Any]:
     """A connection to the server; what the server writes to stderr goes to the log."""
@@ -291,10 +278,7 @@ def _check(settings: McpSettings) -> None:
 
 
 def _passed(names: Sequence[str]) -> dict[str, str]:
-    missing = [name for name in names if name not in os.environ]
-    if missing:
-        raise UsageError(f"the environment variable {missing[0]} is not set; the server needs it")
-    return {name: os.environ[name] for name in names}
+    return {name: variable(name, "the server needs it") for name in names}
 
 
 def _tell(ready: asyncio.Future[Any], error: Exception) -> None:

@@ -46,7 +46,7 @@ from adp.rollouts.answer_match import judged
 from adp.rollouts.environment import CannotForkError, EnvironmentKind, Settings, Start, Verdict
 from adp.rollouts.environments.signatures import Signature, signature_of
 from adp.rollouts.tool_environment import ToolEnvironment, unreadable
-from adp.rollouts.tools import FunctionTool, carry_out, carry_out_async
+from adp.rollouts.tools import carry_out, carry_out_async
 from adp.rollouts.turns import Call, ErrorType, Outcome, Result, Tool, Turn
 from adp_schema.errors import UsageError
 from adp_schema.model import Task, Trajectory
@@ -88,14 +88,10 @@ class ObjectEnvironment(ToolEnvironment):
     def _hold(self, subject: Any) -> None:
         self.subject = subject
         signatures = signatures_of(subject, self._reserved)
-        self._tools = {
+        self.functions = {
             name: signature.bound(getattr(subject, name)) for name, signature in signatures.items()
         }
         self.max_turns = None if "max_turns" in signatures else getattr(subject, "max_turns", None)
-
-    def offered(self) -> Sequence[FunctionTool]:
-        """The public methods."""
-        return list(self._tools.values())
 
     def reset(self, task: Task | None = None, *, seed: int | None = None) -> Start:
         """Begin an episode.
@@ -122,7 +118,9 @@ class ObjectEnvironment(ToolEnvironment):
         """Carry out a turn: its calls in order, or the answer."""
         if turn.malformed is not None or not turn.calls:
             return super().step(turn)
-        results = [over(call) if self.done else carry_out(call, self._tools) for call in turn.calls]
+        results = [
+            over(call) if self.done else carry_out(call, self.functions) for call in turn.calls
+        ]
         return self._outcome(results)
 
     @property
@@ -210,7 +208,9 @@ class AsyncObjectEnvironment:
         results = []
         for call in turn.calls:
             done = self._inner.done
-            results.append(over(call) if done else await carry_out_async(call, self._inner._tools))
+            results.append(
+                over(call) if done else await carry_out_async(call, self._inner.functions)
+            )
         return self._inner._outcome(results)
 
     async def score(self, trajectory: Trajectory) -> Verdict:

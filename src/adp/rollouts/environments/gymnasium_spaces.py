@@ -6,7 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adp.rollouts.tools import ToolError
+import numpy as np
+
+from adp.rollouts.tools import ToolError, arguments_schema
 from adp.rollouts.turns import ErrorType
 from adp_schema.errors import UsageError
 
@@ -39,8 +41,7 @@ def schema_of(space: Any) -> dict[str, Any]:
             "maxLength": int(space.max_length),
         }
     if kind == "Dict":
-        properties = {str(key): schema_of(child) for key, child in space.spaces.items()}
-        return _object(properties)
+        return arguments_schema({str(key): schema_of(child) for key, child in space.spaces.items()})
     if kind == "Tuple":
         return _tuple([schema_of(child) for child in space.spaces])
     if kind == "Sequence" and not space.stack:
@@ -48,7 +49,7 @@ def schema_of(space: Any) -> dict[str, Any]:
     if kind == "OneOf":
         return {
             "anyOf": [
-                _object({"choice": {"const": number}, "value": schema_of(child)})
+                arguments_schema({"choice": {"const": number}, "value": schema_of(child)})
                 for number, child in enumerate(space.spaces)
             ]
         }
@@ -77,8 +78,6 @@ def action_of(space: Any, value: Any) -> Any:
 
 def observed(value: Any) -> Any:
     """An observation, or an info, as JSON."""
-    import numpy as np
-
     if isinstance(value, np.ndarray):
         if value.size > MOST_VALUES:
             return f"array of shape {value.shape}"
@@ -98,8 +97,6 @@ def observed(value: Any) -> Any:
 
 
 def _member(space: Any, value: Any) -> Any:
-    import numpy as np
-
     kind = type(space).__name__
     if kind == "Discrete":
         return int(value)
@@ -123,15 +120,6 @@ def _whole(least: int, most: int) -> dict[str, Any]:
     return {"type": "integer", "minimum": least, "maximum": most}
 
 
-def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
 def _tuple(schemas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     count = len(schemas)
     return {"type": "array", "prefixItems": list(schemas), "minItems": count, "maxItems": count}
@@ -153,8 +141,6 @@ def _multi_discrete(space: Any) -> dict[str, Any]:
 
 
 def _box(space: Any) -> dict[str, Any]:
-    import numpy as np
-
     schema: dict[str, Any] = {"type": "number"}
     if np.issubdtype(space.dtype, np.integer):
         schema = {"type": "integer"}

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from adp.core.json_values import json_list, json_object
 from adp.rollouts.turns import Tool
 from adp_schema.errors import EmptyResultError, UsageError
 from adp_schema.model import Task
@@ -35,7 +36,7 @@ class M3TaskConfig:
 
 def config_of(task: Task) -> M3TaskConfig:
     """Read the column ``environment_config`` of a task; what cannot be read is left out."""
-    result = _object(task.environment_config)
+    result = json_object(task.environment_config)
     tools = result.get("tools")
     collections = result.get("doc_collections")
     return M3TaskConfig(
@@ -90,9 +91,9 @@ def split_of(tasks: Sequence[Task], split: str, count: int | None) -> list[Task]
 
 
 def _with_config(task: Task, run: Mapping[str, Any]) -> Task:
-    config = _object(task.environment_config)
-    extra = _object(run.get("extra"))
-    tools = _list(run.get("tools"))
+    config = json_object(task.environment_config)
+    extra = json_object(run.get("extra"))
+    tools = json_list(run.get("tools"))
     if tools:
         config.setdefault("tools", tools)
     for key, column in (
@@ -131,23 +132,6 @@ def _repaired(tool: Tool) -> Tool:
 def _is_tool(tool: Any) -> bool:
     function = tool.get("function") if isinstance(tool, Mapping) else None
     return isinstance(function, Mapping) and isinstance(function.get("name"), str)
-
-
-def _object(text: Any) -> dict[str, Any]:
-    value = _json(text)
-    return value if isinstance(value, dict) else {}
-
-
-def _list(text: Any) -> list[Any]:
-    value = _json(text)
-    return value if isinstance(value, list) else []
-
-
-def _json(text: Any) -> Any:
-    try:
-        return json.loads(text) if isinstance(text, str) else None
-    except (ValueError, RecursionError):
-        return None
 
 
 def _text(value: Any) -> str | None:

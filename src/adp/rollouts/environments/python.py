@@ -7,7 +7,6 @@ person may do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from pydantic import Field
@@ -16,15 +15,10 @@ from adp.rollouts.environment import EnvironmentKind
 from adp.rollouts.sandbox.command import bubblewrap
 from adp.rollouts.sandbox.run import Completed, SandboxLimits, run_python
 from adp.rollouts.tool_environment import ToolEnvironment
-from adp.rollouts.tools import FunctionTool
+from adp.rollouts.tools import FunctionTool, arguments_schema
 from adp.rollouts.turns import ErrorType, Result
 
-_PARAMETERS = {
-    "type": "object",
-    "properties": {"code": {"type": "string", "description": "The program."}},
-    "required": ["code"],
-    "additionalProperties": False,
-}
+_CODE = {"type": "string", "description": "The program."}
 _STOPPED = {
     "time": (ErrorType.TIMEOUT, "the program ran longer than {seconds:g} s and was stopped"),
     "memory": (ErrorType.LIMIT, "the program used more than {memory_mb} MiB and was stopped"),
@@ -53,15 +47,9 @@ class PythonEnvironment(ToolEnvironment):
     blocking = True
 
     def __init__(self, settings: PythonSettings) -> None:
-        super().__init__()
         if not settings.unsafe:
             bubblewrap()
-        self._settings = settings
-        self._tool = python_tool(settings)
-
-    def offered(self) -> Sequence[FunctionTool]:
-        """The one tool."""
-        return [self._tool]
+        super().__init__([python_tool(settings)])
 
 
 def python_tool(settings: PythonSettings) -> FunctionTool:
@@ -74,7 +62,7 @@ def python_tool(settings: PythonSettings) -> FunctionTool:
         name="python",
         description="Run a Python program with the standard library. Returns what it prints; the "
         "value of a last expression is printed. Nothing is kept for the next call.",
-        parameters=_PARAMETERS,
+        parameters=arguments_schema({"code": _CODE}),
         run=python,
         read_only=True,
     )

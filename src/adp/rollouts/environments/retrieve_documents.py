@@ -7,7 +7,7 @@ unknown one is an error of the arguments.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import Field
@@ -99,13 +99,8 @@ class RetrieveDocuments(ToolEnvironment):
     """
 
     def __init__(self, settings: RetrieveSettings) -> None:
-        super().__init__()
         collections = read_collections(settings.collections, settings.k1, settings.b)
-        self._tools = (retrieve_tool(collections, settings.limit),)
-
-    def offered(self) -> Sequence[FunctionTool]:
-        """The tool."""
-        return self._tools
+        super().__init__([retrieve_tool(collections, settings.limit)])
 
 
 KIND = EnvironmentKind(

@@ -18,7 +18,7 @@ from adp.rollouts.environment import CONTENT, EnvironmentKind, Settings
 from adp.rollouts.environments.bm25 import Bm25
 from adp.rollouts.environments.corpus import Document, read_corpus
 from adp.rollouts.tool_environment import ToolEnvironment
-from adp.rollouts.tools import FunctionTool, ToolError
+from adp.rollouts.tools import FunctionTool, ToolError, arguments_schema
 from adp.rollouts.turns import ErrorType, Result
 
 NAME = "search"
@@ -120,13 +120,7 @@ def query_parameters(**more: Any) -> dict[str, Any]:
         "minLength": 1,
         "maxLength": LONGEST_QUERY,
     }
-    properties = {**more, "query": query}
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return arguments_schema({**more, "query": query})
 
 
 def search_tool(value: Library, limit: int) -> FunctionTool:
@@ -158,19 +152,13 @@ def open_tool(value: Library) -> FunctionTool:
         rest = f"\n[{len(text) - end:,} more characters; go on with start={end}]"
         return text[start:end] + (rest if len(text) > end else "")
 
-    parameters = {
-        "type": "object",
-        "properties": {
-            "id": {"type": "string", "description": "Id of the document, as search shows it."},
-            "start": {
-                "type": "integer",
-                "minimum": 0,
-                "description": "Character to begin at; 0 is the first.",
-            },
-        },
-        "required": ["id"],
-        "additionalProperties": False,
+    name = {"type": "string", "description": "Id of the document, as search shows it."}
+    place = {
+        "type": "integer",
+        "minimum": 0,
+        "description": "Character to begin at; 0 is the first.",
     }
+    parameters = arguments_schema({"id": name, "start": place}, optional=("start",))
     about = f"Gives the text of a document, {PAGE:,} characters at a time."
     return FunctionTool("open_document", about, parameters, open_document, read_only=True)
 
@@ -204,15 +192,10 @@ class SearchEnvironment(ToolEnvironment):
     """
 
     def __init__(self, settings: SearchSettings | None = None) -> None:
-        super().__init__()
         chosen = settings or SearchSettings()
         path = chosen.corpus.resolve() if chosen.corpus else None
-        result = library(path, chosen.column, chosen.k1, chosen.b)
-        self._tools = (search_tool(result, chosen.limit), open_tool(result))
-
-    def offered(self) -> Sequence[FunctionTool]:
-        """The two tools."""
-        return self._tools
+        documents = library(path, chosen.column, chosen.k1, chosen.b)
+        super().__init__([search_tool(documents, chosen.limit), open_tool(documents)])
 
 
 KIND = EnvironmentKind(

@@ -21,10 +21,13 @@ from adp.rollouts.environments.sql_settings import SqlSettings
 from adp.rollouts.environments.sql_steps import SqlSteps
 from adp.rollouts.environments.sql_tables import Tables
 from adp.rollouts.tool_environment import ToolEnvironment
-from adp.rollouts.tools import FunctionTool
+from adp.rollouts.tools import FunctionTool, arguments_schema
 
-_TABLE = {"type": "string", "description": "Name of a table."}
-_SQL = {"type": "string", "description": "One SELECT, in the dialect of DuckDB."}
+_NOTHING = arguments_schema({})
+_TABLE = arguments_schema({"table": {"type": "string", "description": "Name of a table."}})
+_SQL = arguments_schema(
+    {"query": {"type": "string", "description": "One SELECT, in the dialect of DuckDB."}}
+)
 
 
 class SqlEnvironment(ToolEnvironment):
@@ -50,21 +53,25 @@ class SqlEnvironment(ToolEnvironment):
         """The tools of the style."""
         tables, settings = self._tables, self._settings
         look = [
-            _tool("list_tables", "Names of all tables.", {}, lambda: tables.names()),
-            _tool(
+            FunctionTool(
+                "list_tables", "Names of all tables.", _NOTHING, tables.names, read_only=True
+            ),
+            FunctionTool(
                 "describe_table",
                 "Columns of a table and their types.",
-                {"table": _TABLE},
+                _TABLE,
                 lambda table: tables.columns(self._steps.source(table)),
+                read_only=True,
             ),
         ]
         if settings.style != "sql":
             return [*look, *self._steps.tools(settings.style)]
-        run = _tool(
+        run = FunctionTool(
             "run_sql",
             f"Run one SELECT and show up to {settings.rows} rows.",
-            {"query": _SQL},
+            _SQL,
             lambda query: tables.rows(query, settings),
+            read_only=True,
         )
         return [*look, run]
 
@@ -74,16 +81,6 @@ class SqlEnvironment(ToolEnvironment):
         other.__dict__.update(self.__dict__)
         other._steps = self._steps.copy()
         return other
-
-
-def _tool(name: str, description: str, properties: dict[str, object], run: object) -> FunctionTool:
-    parameters = {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-    return FunctionTool(name, description, parameters, run, read_only=True)  # type: ignore[arg-type]
 
 
 KIND = EnvironmentKind(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from adp.rollouts.tools import FunctionTool, ToolError
+from adp.rollouts.tools import FunctionTool, ToolError, arguments_schema
 from adp.rollouts.turns import ErrorType
 
 if TYPE_CHECKING:
@@ -211,13 +211,7 @@ def _tool(
     *,
     optional: Sequence[str] = (),
 ) -> FunctionTool:
-    parameters = {
-        "type": "object",
-        "properties": dict(properties),
-        "required": [key for key in properties if key not in optional],
-        "additionalProperties": False,
-    }
-    return FunctionTool(name, about, parameters, run, read_only=False)
+    return FunctionTool(name, about, arguments_schema(properties, optional), run)
 
 
 def _with(method: Callable[..., Any], **fixed: Any) -> Callable[..., Any]:

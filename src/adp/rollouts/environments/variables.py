@@ -21,7 +21,19 @@ def expanded(text: str) -> str:
     Raises:
         UsageError: a variable is not set.
     """
-    for name in variables_of(text):
-        if name not in os.environ:
-            raise UsageError(f"the environment variable {name} is not set; the settings name it")
-    return _VARIABLE.sub(lambda item: os.environ[item[1]], text)
+    return _VARIABLE.sub(lambda item: variable(item[1], "the settings name it"), text)
+
+
+def variable(name: str, why: str) -> str:
+    """The value of an environment variable.
+
+    Args:
+        name: its name.
+        why: who needs it, for the message.
+
+    Raises:
+        UsageError: it is not set.
+    """
+    if name not in os.environ:
+        raise UsageError(f"the environment variable {name} is not set; {why}")
+    return os.environ[name]

@@ -7,7 +7,7 @@ places are compared without regard to case and spaces; every name has weather.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Any
 
@@ -16,7 +16,7 @@ from pydantic import Field
 from adp.rollouts.environment import EnvironmentKind, Settings
 from adp.rollouts.environments.generated import Question, generated
 from adp.rollouts.tool_environment import ToolEnvironment
-from adp.rollouts.tools import FunctionTool, ToolError
+from adp.rollouts.tools import FunctionTool, ToolError, arguments_schema
 from adp.rollouts.turns import ErrorType
 from adp_schema.ids import digest
 from adp_schema.model import Task
@@ -33,21 +33,17 @@ CITIES = (
     *("Prague", "Quito", "Rome", "Santiago", "Seoul", "Sydney", "Tokyo", "Vienna"),
 )
 
-PARAMETERS: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "location": {
-            "type": "string",
-            "description": "Name of the place, such as Paris.",
-            "minLength": 1,
-            "maxLength": 100,
-        },
-        "day": {"type": "string", "description": "The day as YYYY-MM-DD; without it, today."},
-        "unit": {"type": "string", "enum": list(UNITS), "description": "Unit of the temperature."},
-    },
-    "required": ["location"],
-    "additionalProperties": False,
+_LOCATION = {
+    "type": "string",
+    "description": "Name of the place, such as Paris.",
+    "minLength": 1,
+    "maxLength": 100,
 }
+_DAY = {"type": "string", "description": "The day as YYYY-MM-DD; without it, today."}
+_UNIT = {"type": "string", "enum": list(UNITS), "description": "Unit of the temperature."}
+PARAMETERS = arguments_schema(
+    {"location": _LOCATION, "day": _DAY, "unit": _UNIT}, optional=("day", "unit")
+)
 
 
 def weather_on(location: str, day: date, unit: str = "celsius", world: int = 0) -> dict[str, Any]:
@@ -119,13 +115,8 @@ class Weather(ToolEnvironment):
     """
 
     def __init__(self, settings: WeatherSettings | None = None) -> None:
-        super().__init__()
         chosen = settings or WeatherSettings()
-        self._tools = (weather_tool(chosen.today, chosen.world),)
-
-    def offered(self) -> Sequence[FunctionTool]:
-        """The tool."""
-        return self._tools
+        super().__init__([weather_tool(chosen.today, chosen.world)])
 
 
 def _tasks(settings: WeatherSettings, split: str, count: int | None, seed: int) -> Sequence[Task]:

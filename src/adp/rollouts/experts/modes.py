@@ -25,9 +25,9 @@ from typing import Any
 
 from adp.rollouts.collecting.actor import Acted, ActorView, Alternate, Past, Reflection
 from adp.rollouts.collecting.recorder import About
-from adp.rollouts.environment import Environment
-from adp.rollouts.experts.counterfactual import CounterfactualWorld, aside_of, numbered
-from adp.rollouts.experts.expert import Advice, Expert, expert_for, query_of
+from adp.rollouts.environment import AsyncEnvironment, Environment
+from adp.rollouts.experts.counterfactual import ReadOnly, aside_of, numbered
+from adp.rollouts.experts.expert import Advice, Expert, expert_for, inner_of, query_of
 from adp.rollouts.experts.history import AGENT, EXPERT, current, is_final, items
 from adp.rollouts.experts.judges import Asked, Judges, Stuck, Thought
 from adp.rollouts.experts.labels import STUCK, added, erroneous
@@ -121,7 +121,7 @@ class AssistedActor:
         self._counts: Counter[str] = Counter()
         self._expert: Expert | None = None
         self._help: Why | None = None
-        self._counterfactual: CounterfactualWorld | None = None
+        self._counterfactual: AsyncEnvironment | None = None
         self._before: Request | None = None
         self._unused: Turn | None = None
 
@@ -270,7 +270,8 @@ class AssistedActor:
         if actor == AGENT:
             turn = self._unused or await self._agents(self._before)
         elif self._is_bad((*last.outcome.labels, *labels)):
-            world = self._counterfactual.environment or view.environment
+            only_reads = isinstance(inner_of(self._counterfactual), ReadOnly)
+            world = view.environment if only_reads else self._counterfactual
             advice = await self._advice(self._before, ActorView(world, view.past[:-1]))
             turn = advice.turn if advice is not None else None
         if turn is None:
@@ -285,12 +286,8 @@ class AssistedActor:
         return erroneous(labels) or not self._bad.isdisjoint(labels)
 
     async def _forget(self) -> None:
-        counterfactual, self._counterfactual, self._before, self._unused = (
-            self._counterfactual,
-            None,
-            None,
-            None,
-        )
+        counterfactual = self._counterfactual
+        self._counterfactual = self._before = self._unused = None
         if counterfactual is not None:
             await counterfactual.close()
 

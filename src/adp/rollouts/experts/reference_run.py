@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from adp.core.json_values import json_list, json_or_none
 from adp.rollouts.turns import Call, Turn
 from adp_schema.model import Task
 
@@ -67,7 +68,7 @@ def gold_of(task: Task | None) -> tuple[GoldTurn, ...]:
 
 
 def _recorded(task: Task) -> tuple[GoldTurn, ...]:
-    value = _value(task.gold_trajectory)
+    value = json_or_none(task.gold_trajectory)
     if isinstance(value, Mapping):
         value = value.get("messages")
     listed = value if isinstance(value, list) else []
@@ -78,7 +79,7 @@ def _recorded(task: Task) -> tuple[GoldTurn, ...]:
         return _from_messages(flat, task)
     nested = bool(listed) and all(isinstance(item, list) for item in listed)
     turns = [_items(turn) for turn in (listed if nested else [listed])]
-    turns_here = [turn if isinstance(turn, Mapping) else {} for turn in _list(task.turns)]
+    turns_here = [turn if isinstance(turn, Mapping) else {} for turn in json_list(task.turns)]
     results = []
     for number, items in enumerate(turns):
         facts = turns_here[number] if number < len(turns_here) else {}
@@ -98,8 +99,8 @@ def _from_messages(messages: Sequence[Mapping[str, Any]], task: Task) -> tuple[G
         if message.get("role") == "user" and spoken:
             parts.append([])
         parts[-1].append(message)
-    turns = _list(task.turns)
-    answers = [_text(item) for item in _list(task.answers) if item is not None]
+    turns = json_list(task.turns)
+    answers = [_text(item) for item in json_list(task.answers) if item is not None]
     results = []
     for number, part in enumerate(parts):
         facts = turns[number] if number < len(turns) and isinstance(turns[number], Mapping) else {}
@@ -190,8 +191,8 @@ def _expected(task: Task) -> tuple[GoldTurn, ...]:
     An item may say with ``turn`` in which turn of the user it belongs, from 0; without, all of
     them are the first one's.
     """
-    items = _items(_list(task.expected_calls))
-    turns_here = _items(_list(task.turns)) if any("turn" in item for item in items) else []
+    items = _items(json_list(task.expected_calls))
+    turns_here = _items(json_list(task.turns)) if any("turn" in item for item in items) else []
     turns: list[list[GoldStep]] = [[] for _ in range(max(len(turns_here), 1))]
     for item in items:
         number, call = item.get("turn", 0), call_of(item)
@@ -200,7 +201,7 @@ def _expected(task: Task) -> tuple[GoldTurn, ...]:
             turns[number if known else 0].append(GoldStep(Turn(calls=(call,))))
     if not any(turns):
         return ()
-    answer = next((_text(entry) for entry in _list(task.answers) if entry is not None), None)
+    answer = next((_text(entry) for entry in json_list(task.answers) if entry is not None), None)
     if answer is not None:
         turns[-1].append(GoldStep(Turn(text=answer)))
     queries = [_text(facts.get("query")) for facts in turns_here] or [task.instruction]
@@ -222,18 +223,6 @@ def call_of(item: Mapping[str, Any]) -> Call | None:
 
 def _items(value: Any) -> list[Mapping[str, Any]]:
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
-
-
-def _value(text: str | None) -> Any:
-    try:
-        return json.loads(text) if text else None
-    except (ValueError, RecursionError):
-        return None
-
-
-def _list(text: str | None) -> list[Any]:
-    value = _value(text)
-    return value if isinstance(value, list) else []
 
 
 def _text(value: Any) -> str | None:

@@ -13,13 +13,13 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from adp.rollouts.collecting.actor import Actor, AllAlone
+from adp.rollouts.collecting.actor import Actor, Alone
 from adp.rollouts.collecting.recorder import About
 from adp.rollouts.experts.judges import Judges, overseer_of, rewriter_of, witness_of
 from adp.rollouts.experts.modes import Assistance
 from adp.rollouts.experts.settings import AssistSettings
 from adp.rollouts.policy import POLICIES, Policy
-from adp.rollouts.spec import load, read_spec
+from adp.rollouts.spec import load, read_spec, wrong_setting
 from adp_schema.errors import UsageError
 from adp_schema.model import Task
 
@@ -83,7 +83,7 @@ def cast_of(policy: Policy, text: str | None = None) -> Cast:
     if text is None:
         if isinstance(actors, Assistance):
             return Cast(actors, (policy,), assistance=actors)
-        return Cast(AllAlone(policy), (policy,))
+        return Cast(Alone(policy), (policy,))
     if actors is not None:
         raise UsageError(f"the policy '{policy.name}' acts alone; leave out the assistance")
     spec = read_assist(text)
@@ -109,15 +109,9 @@ def read_assist(text: str) -> AssistSpec:
     try:
         return AssistSpec.model_validate({"mode": mode, **given})
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        reason = first["msg"].removeprefix("Value error, ")
-        reason = f"{place}: {reason}" if place else reason
-        known = ", ".join(name for name in AssistSpec.model_fields if name != "mode")
-        raise UsageError(
-            f"assistance '{mode}': {reason}; modes: none, ground_truth, random, informed; "
-            f"settings: {known}"
-        ) from error
+        message = wrong_setting(error, AssistSpec)
+        modes = "none, ground_truth, random, informed"
+        raise UsageError(f"assistance '{mode}': {message}; modes: {modes}") from error
 
 
 def _policy(text: str) -> Policy:

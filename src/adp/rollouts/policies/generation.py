@@ -97,10 +97,10 @@ class Generator:
             self._read_common(jobs)
             rows = [_Row(number, job, self._known(job)) for number, job in enumerate(jobs)]
             rows.sort(key=lambda row: (len(row.new), len(row.job.ids)))
-            generate = [row.ended for row in sorted(rows, key=lambda row: row.number)]
+            answers = [row.ended for row in sorted(rows, key=lambda row: row.number)]
             for group in _groups(rows):
                 _Batch(self, group).run()
-        return generate
+        return answers
 
     def _known(self, job: GenerationJob) -> tuple[int, Known | None]:
         return self.prefixes.find(job.ids) if self.prefixes is not None else (0, None)
@@ -117,12 +117,8 @@ class Generator:
         )
         length -= length % BLOCK
         if length - self.prefixes.find([*first[:length], 0])[0] >= BLOCK:
-            row = _Row(
-                0,
-                GenerationJob(first[:length], 0, 1),
-                self._known(GenerationJob(first[:length], 0, 1)),
-            )
-            _Batch(self, [row]).run()
+            job = GenerationJob(first[:length], seed=0, longest=1)
+            _Batch(self, [_Row(0, job, self._known(job))]).run()
 
 
 @dataclass(slots=True)

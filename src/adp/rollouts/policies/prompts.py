@@ -20,6 +20,7 @@ from adp.rendering.options import RenderOptions
 from adp.rendering.prepare import REASONING_DROPPED, plain_tools, prepare
 from adp.rendering.probe import TemplateRefusalError
 from adp.rendering.render import Renderer, dropped
+from adp.rollouts.collecting.rows import content_text
 from adp.rollouts.policies.names import model_name
 from adp.rollouts.policies.settings import InProcessSettings
 from adp.rollouts.policy import AgentLimitError, Request
@@ -190,7 +191,7 @@ def chat_of(messages: Sequence[ChatMessage], tools: Sequence[Tool]) -> Chat:
 
 def _message(message: ChatMessage, step: int) -> Message:
     role = str(message.get("role") or "user")
-    text = whole_text(_text(message.get("content")))
+    text = whole_text(content_text(message.get("content")))
     if role == "tool":
         call_id, name = message.get("tool_call_id"), message.get("name")
         return Message(
@@ -218,10 +219,3 @@ def _call(call: Mapping[str, Any]) -> ChatCall:
         call_id=str(call.get("id") or ""),
         valid=valid,
     )
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list | tuple) else []
-    return "\n\n".join(str(part.get("text", "")) for part in parts if isinstance(part, Mapping))

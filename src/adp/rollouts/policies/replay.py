@@ -10,13 +10,13 @@ one (task, attempt) the first is taken; of tries that broke and were made again,
 
 from __future__ import annotations
 
-import json
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import Field
 
+from adp.core.json_values import json_object
 from adp.rollouts.collecting.attempts import superseded, tries_of
 from adp.rollouts.environment import Settings
 from adp.rollouts.policy import AgentLimitError, InfrastructureError, PolicyKind, Request
@@ -139,7 +139,7 @@ def _index(store: Store, dataset: str | None) -> Mapping[tuple[TaskKey, int], st
 
 
 def _turn(step: Step) -> Turn:
-    extra = _object(step.extra)
+    extra = json_object(step.extra)
     malformed = extra.get("malformed")
     return Turn(
         text=(step.prose if step.prose is not None else step.text) or "",
@@ -155,7 +155,7 @@ def _turn(step: Step) -> Turn:
             tokens_cached=step.tokens_cached,
             tokens_reasoning=step.tokens_reasoning,
             cost_usd=step.cost_usd,
-            raw=_object(step.usage) if step.usage is not None else None,
+            raw=json_object(step.usage) if step.usage is not None else None,
         ),
         prompt_token_ids=_several(step.prompt_token_ids),
         completion_token_ids=_several(step.completion_token_ids),
@@ -175,14 +175,6 @@ def _call(call: ToolCall) -> Call:
 
 def _several(values: Sequence[Any] | None) -> tuple[Any, ...] | None:
     return None if values is None else tuple(values)
-
-
-def _object(text: str | None) -> dict[str, Any]:
-    try:
-        value = json.loads(text or "{}")
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 KIND = PolicyKind(

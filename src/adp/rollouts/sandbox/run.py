@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -92,7 +92,6 @@ def run_python(code: str, limits: SandboxLimits, *, unsafe: bool = False) -> Com
     """
     source = Path(driver.__file__).read_text(encoding="utf-8")
     child = ["-I", "-S", "-c", source]
-    started = time.monotonic()
     with ExitStack() as held:
         environment: dict[str, str] | None
         passed: tuple[int, ...] = ()
@@ -105,29 +104,8 @@ def run_python(code: str, limits: SandboxLimits, *, unsafe: bool = False) -> Com
             confinement = confined(limits.tmp_mb << 20, *passed)
             # Its own environment is empty too: programs inside can read that of process 1.
             command, environment, folder = [bwrap, *confinement, python(), *child], {}, "/"
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment,
-            cwd=folder,
-            pass_fds=passed,
-            start_new_session=True,
-        )
-        capture = _Capture(limits.output_bytes)
-        try:
-            _feed(process.stdin, code, limits, unsafe=unsafe)
-            stopped = _follow(process, capture, limits, started)
-        finally:
-            _kill(process)
-    return Completed(
-        stdout=capture.text(1),
-        stderr=capture.text(2),
-        exit_code=process.returncode,
-        stopped=stopped,
-        seconds=time.monotonic() - started,
-    )
+        given = _driver_input(code, limits, unsafe=unsafe)
+        return _completed(command, limits, given, env=environment, cwd=folder, pass_fds=passed)
 
 
 def run_command(
@@ -148,32 +126,11 @@ def run_command(
     Raises:
         OSError: it cannot be started.
     """
-    started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="adp-command-") as scratch:
-        process = subprocess.Popen(
-            list(command),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=dict(environment),
-            cwd=folder or scratch,
-            start_new_session=True,
-        )
-        capture = _Capture(limits.output_bytes)
-        try:
-            stopped = _follow(process, capture, limits, started)
-        finally:
-            _kill(process)
-    return Completed(
-        stdout=capture.text(1),
-        stderr=capture.text(2),
-        exit_code=process.returncode,
-        stopped=stopped,
-        seconds=time.monotonic() - started,
-    )
+        return _completed(command, limits, env=dict(environment), cwd=folder or scratch)
 
 
-def _feed(stdin: IO[bytes] | None, code: str, limits: SandboxLimits, *, unsafe: bool) -> None:
+def _driver_input(code: str, limits: SandboxLimits, *, unsafe: bool) -> bytes:
     settings = {
         "code": code,
         "uid": None if unsafe else _UIDS[0] + secrets.randbelow(_UIDS[1] - _UIDS[0]),
@@ -184,11 +141,46 @@ def _feed(stdin: IO[bytes] | None, code: str, limits: SandboxLimits, *, unsafe: 
         # Outside it would count all processes of the user.
         "processes": None if unsafe else limits.processes,
     }
-    assert stdin is not None
-    # When it ends before it has read all, its exit status says so.
-    with suppress(BrokenPipeError):
-        stdin.write(json.dumps(settings).encode("ascii") + b"\n")
-        stdin.close()
+    return json.dumps(settings).encode("ascii") + b"\n"
+
+
+def _completed(
+    command: Sequence[str], limits: SandboxLimits, given: bytes = b"", **options: Any
+) -> Completed:
+    """Run a program until it ends or a limit is reached.
+
+    Args:
+        command: the program and its arguments.
+        limits: the limits.
+        given: what it reads.
+        **options: further arguments of `subprocess.Popen`.
+    """
+    started = time.monotonic()
+    process = subprocess.Popen(
+        list(command),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        **options,
+    )
+    capture = _Capture(limits.output_bytes)
+    try:
+        assert process.stdin is not None
+        # When it ends before it has read all, its exit status says so.
+        with suppress(BrokenPipeError):
+            process.stdin.write(given)
+            process.stdin.close()
+        stopped = _follow(process, capture, limits, started)
+    finally:
+        _kill(process)
+    return Completed(
+        stdout=capture.text(1),
+        stderr=capture.text(2),
+        exit_code=process.returncode,
+        stopped=stopped,
+        seconds=time.monotonic() - started,
+    )
 
 
 def _follow(

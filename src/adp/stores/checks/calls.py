@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
+from adp.stores.checks import sql
 from adp.stores.checks.model import Check, SqlCheck
-from adp.stores.checks.sql import (
-    ANSWERED,
-    FINISHERS,
-    LAST_STEP,
-    SPOKEN,
-    call_path,
-    call_words,
-    result_path,
-)
 
 _LATER_CALL = """
     SELECT 1 FROM tool_calls later
@@ -28,13 +20,13 @@ CHECKS = (
         "Add the result, or remove the call; see also environment-as-user.",
         SqlCheck(
             f"""
-            SELECT c.seq, c.trajectory_id, c.step, c.call AS place, {call_path()} AS path,
-                {call_words()} AS excerpt
+            SELECT c.seq, c.trajectory_id, c.step, c.call AS place, {sql.call_path()} AS path,
+                {sql.call_words()} AS excerpt
             FROM tool_calls c
-            ANTI JOIN ({ANSWERED}) a ON a.seq = c.seq AND a.step = c.step AND a.call = c.call
-            JOIN ({LAST_STEP}) e ON e.seq = c.seq
+            ANTI JOIN ({sql.ANSWERED}) a ON a.seq = c.seq AND a.step = c.step AND a.call = c.call
+            JOIN ({sql.LAST_STEP}) e ON e.seq = c.seq
             WHERE c.step < e.step AND c.kind <> 'message'
-                AND NOT {FINISHERS.format(name="c.name")}"""
+                AND NOT {sql.FINISHERS.format(name="c.name")}"""
         ),
     ),
     Check(
@@ -45,7 +37,7 @@ CHECKS = (
         "Parse the call that it answers, or link it by call_step and call.",
         SqlCheck(
             f"""
-            SELECT o.seq, o.trajectory_id, o.step, o."order" AS place, {result_path()} AS path,
+            SELECT o.seq, o.trajectory_id, o.step, o."order" AS place, {sql.result_path()} AS path,
                 coalesce(o.text, '') AS excerpt
             FROM observations o
             JOIN (SELECT seq, min(step) AS step FROM steps WHERE source = 'agent' GROUP BY seq) b
@@ -64,7 +56,7 @@ CHECKS = (
         SqlCheck(
             f"""
             SELECT o.seq, o.trajectory_id, o.step, o."order" AS place,
-                {result_path()} || '.call_id' AS path,
+                {sql.result_path()} || '.call_id' AS path,
                 coalesce(o.native_call_id, o.call_id, 'step ' || o.call_step || ', call ' || o.call)
                 AS excerpt
             FROM observations o
@@ -83,7 +75,7 @@ CHECKS = (
         "Put the result behind its call.",
         SqlCheck(
             f"""
-            SELECT o.seq, o.trajectory_id, o.step, o."order" AS place, {result_path()} AS path,
+            SELECT o.seq, o.trajectory_id, o.step, o."order" AS place, {sql.result_path()} AS path,
                 coalesce(o.native_call_id, o.call_id, '') || ' ' || left(coalesce(o.text, ''), 200)
                 AS excerpt
             FROM observations o
@@ -98,8 +90,8 @@ CHECKS = (
         "Join the pieces, or link each result to its own call.",
         SqlCheck(
             f"""
-            SELECT c.seq, c.trajectory_id, c.step, c.call AS place, {call_path()} AS path,
-                r.n || ' results: ' || {call_words()} AS excerpt
+            SELECT c.seq, c.trajectory_id, c.step, c.call AS place, {sql.call_path()} AS path,
+                r.n || ' results: ' || {sql.call_words()} AS excerpt
             FROM tool_calls c JOIN (
                 SELECT seq, call_step, call, count(*) AS n FROM observations
                 WHERE call_step IS NOT NULL GROUP BY ALL HAVING count(*) > 1
@@ -114,7 +106,8 @@ CHECKS = (
         "Give each call an id of its own, and look whether each result is with its call.",
         SqlCheck(
             f"""
-            SELECT seq, trajectory_id, step, call AS place, {call_path("c", ".call_id")} AS path,
+            SELECT seq, trajectory_id, step, call AS place,
+                {sql.call_path("c", ".call_id")} AS path,
                 coalesce(native_id, call_id) || ' ' || coalesce(name, '') AS excerpt
             FROM (
                 SELECT *, count(*) OVER (PARTITION BY seq, call_id) AS n FROM tool_calls
@@ -131,8 +124,8 @@ CHECKS = (
         "Nothing, if the format has none; else add the ids.",
         SqlCheck(
             f"""
-            SELECT c.seq, c.trajectory_id, c.step, c.call AS place, {call_path()} AS path,
-                {call_words()} AS excerpt
+            SELECT c.seq, c.trajectory_id, c.step, c.call AS place, {sql.call_path()} AS path,
+                {sql.call_words()} AS excerpt
             FROM tool_calls c WHERE c.call_id IS NULL"""
         ),
     ),
@@ -143,12 +136,12 @@ CHECKS = (
         "Move the result to its call.",
         SqlCheck(
             f"""
-            SELECT o.seq, o.trajectory_id, o.step, o."order" AS place, {result_path()} AS path,
+            SELECT o.seq, o.trajectory_id, o.step, o."order" AS place, {sql.result_path()} AS path,
                 'answers step ' || o.call_step || ': ' || left(coalesce(o.text, ''), 200) AS excerpt
             FROM observations o
             WHERE o.call_step < o.step AND EXISTS (
                 SELECT 1 FROM steps s WHERE s.seq = o.seq AND s.source = 'user'
-                    AND s.step > o.call_step AND s.step <= o.step AND s.{SPOKEN})"""
+                    AND s.step > o.call_step AND s.step <= o.step AND s.{sql.SPOKEN})"""
         ),
     ),
     Check(
@@ -158,15 +151,15 @@ CHECKS = (
         "Nothing, if the call ran in the background; else move the result to its call.",
         SqlCheck(
             f"""
-            SELECT o.seq, o.trajectory_id, o.step, o."order" AS place, {result_path()} AS path,
+            SELECT o.seq, o.trajectory_id, o.step, o."order" AS place, {sql.result_path()} AS path,
                 'answers step ' || o.call_step || ': ' || left(coalesce(o.text, ''), 200) AS excerpt
             FROM observations o
             WHERE o.call_step < o.step AND EXISTS (
                 SELECT 1 FROM steps s WHERE s.seq = o.seq AND s.step > o.call_step
-                    AND s.step <= o.step AND s.{SPOKEN}
+                    AND s.step <= o.step AND s.{sql.SPOKEN}
             ) AND NOT EXISTS (
                 SELECT 1 FROM steps s WHERE s.seq = o.seq AND s.source = 'user'
-                    AND s.step > o.call_step AND s.step <= o.step AND s.{SPOKEN})"""
+                    AND s.step > o.call_step AND s.step <= o.step AND s.{sql.SPOKEN})"""
         ),
     ),
 )

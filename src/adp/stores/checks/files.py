@@ -115,7 +115,7 @@ CHECKS = (
         "A file is missing, cannot be read, or has another number of rows than the manifest says; "
         "with --verify: its bytes differ.",
         "Restore the store from a copy, or convert the source again.",
-        FunctionCheck(_damaged_files, whole=True),
+        FunctionCheck(_damaged_files, whole_store=True),
         on_damage=True,
     ),
     Check(
@@ -123,7 +123,7 @@ CHECKS = (
         "error",
         "A table lacks a column, has one too many, or one of another type.",
         "Write the table with adp, or with the types that docs/schema.md lists.",
-        FunctionCheck(_wrong_columns, whole=True),
+        FunctionCheck(_wrong_columns, whole_store=True),
         on_damage=True,
     ),
     Check(
@@ -132,7 +132,7 @@ CHECKS = (
         "The counts of the manifest contradict each other or the rows: a record was lost without "
         "a word.",
         "Convert the source again, and report it if that gives the same.",
-        FunctionCheck(_unbalanced_counts, whole=True),
+        FunctionCheck(_unbalanced_counts, whole_store=True),
     ),
     Check(
         "rejected-records",

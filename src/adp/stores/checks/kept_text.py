@@ -26,13 +26,13 @@ class KeptAsText:
 
     Attributes:
         steps: steps that were looked at.
-        whole: whether these are all.
+        complete: whether these are all.
         calls: texts of an agent without calls that look like a call.
         outputs: texts of a user, after an act of the agent, that begin like output of a tool.
     """
 
     steps: int = 0
-    whole: bool = True
+    complete: bool = True
     calls: int = 0
     outputs: int = 0
 

@@ -50,11 +50,11 @@ class SqlCheck:
     Attributes:
         query: SELECT of seq, trajectory_id, step, place (a number that orders the findings of a
             step), path and excerpt; one row a finding.
-        whole: run it on the whole store at once, because it compares trajectories.
+        whole_store: run it on the whole store at once, because it compares trajectories.
     """
 
     query: str
-    whole: bool = False
+    whole_store: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,11 +92,11 @@ class FunctionCheck:
 
     Attributes:
         find: yields the findings in a part of the store, in order.
-        whole: call it once, with the whole store.
+        whole_store: call it once, with the whole store.
     """
 
     find: Callable[[Scope], Iterator[Finding]]
-    whole: bool = False
+    whole_store: bool = False
 
 
 @dataclass(frozen=True)

@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
+from adp.stores.checks import sql
 from adp.stores.checks.model import Check, SqlCheck
-from adp.stores.checks.sql import (
-    ANSWERED,
-    FINISHERS,
-    LAST_STEP,
-    SPOKEN,
-    call_path,
-    call_words,
-    result_path,
-    step_path,
-)
 
 _CUT = "('length', 'max_tokens', 'max_output_tokens', 'MAX_TOKENS', 'model_length', 'token_limit')"
 
@@ -66,7 +57,7 @@ CHECKS = (
         "to.",
         SqlCheck(
             f"""
-            SELECT o.seq, o.trajectory_id, o.step, o."order" AS place, {result_path()} AS path,
+            SELECT o.seq, o.trajectory_id, o.step, o."order" AS place, {sql.result_path()} AS path,
                 coalesce(o.text, o.url, '') AS excerpt
             FROM observations o WHERE o.step < 0"""
         ),
@@ -79,12 +70,12 @@ CHECKS = (
         "Give it to the user if it is the task.",
         SqlCheck(
             f"""
-            SELECT s.seq, s.trajectory_id, s.step, 0 AS place, {step_path("s.step")} AS path,
+            SELECT s.seq, s.trajectory_id, s.step, 0 AS place, {sql.step_path("s.step")} AS path,
                 coalesce(s.text, s.reasoning, '') AS excerpt
             FROM steps s
             JOIN (
                 SELECT seq, min(step) AS step FROM steps
-                WHERE {SPOKEN} AND source <> 'system' GROUP BY seq
+                WHERE {sql.SPOKEN} AND source <> 'system' GROUP BY seq
             ) f ON f.seq = s.seq AND f.step = s.step
             JOIN trajectories t ON t.seq = s.seq
             WHERE s.source = 'agent'
@@ -100,12 +91,12 @@ CHECKS = (
         "Remove the last step from training, or find the rest of the run.",
         SqlCheck(
             f"""
-            SELECT c.seq, c.trajectory_id, c.step, c.call AS place, {call_path()} AS path,
-                {call_words()} AS excerpt
+            SELECT c.seq, c.trajectory_id, c.step, c.call AS place, {sql.call_path()} AS path,
+                {sql.call_words()} AS excerpt
             FROM tool_calls c
-            JOIN ({LAST_STEP}) e ON e.seq = c.seq AND e.step = c.step
-            ANTI JOIN ({ANSWERED}) a ON a.seq = c.seq AND a.step = c.step AND a.call = c.call
-            WHERE c.kind <> 'message' AND NOT {FINISHERS.format(name="c.name")}"""
+            JOIN ({sql.LAST_STEP}) e ON e.seq = c.seq AND e.step = c.step
+            ANTI JOIN ({sql.ANSWERED}) a ON a.seq = c.seq AND a.step = c.step AND a.call = c.call
+            WHERE c.kind <> 'message' AND NOT {sql.FINISHERS.format(name="c.name")}"""
         ),
     ),
     Check(
@@ -116,12 +107,12 @@ CHECKS = (
         "Nothing, if the result ends the episode; else find the rest of the run.",
         SqlCheck(
             f"""
-            SELECT o.seq, o.trajectory_id, o.step, o."order" AS place, {result_path()} AS path,
+            SELECT o.seq, o.trajectory_id, o.step, o."order" AS place, {sql.result_path()} AS path,
                 coalesce(o.text, o.url, '') AS excerpt
-            FROM observations o JOIN ({LAST_STEP}) e ON e.seq = o.seq AND o.step = e.step
+            FROM observations o JOIN ({sql.LAST_STEP}) e ON e.seq = o.seq AND o.step = e.step
             WHERE NOT EXISTS (
                 SELECT 1 FROM tool_calls c WHERE c.seq = o.seq AND c.step = o.step
-                    AND {FINISHERS.format(name="c.name")})
+                    AND {sql.FINISHERS.format(name="c.name")})
             QUALIFY row_number() OVER (PARTITION BY o.seq ORDER BY o."order" DESC) = 1"""
         ),
     ),
@@ -132,9 +123,9 @@ CHECKS = (
         "Remove the last step, or find the rest of the run.",
         SqlCheck(
             f"""
-            SELECT s.seq, s.trajectory_id, s.step, 0 AS place, {step_path("s.step")} AS path,
+            SELECT s.seq, s.trajectory_id, s.step, 0 AS place, {sql.step_path("s.step")} AS path,
                 coalesce(s.text, '') AS excerpt
-            FROM steps s JOIN ({LAST_STEP}) e ON e.seq = s.seq AND e.step = s.step
+            FROM steps s JOIN ({sql.LAST_STEP}) e ON e.seq = s.seq AND e.step = s.step
             JOIN trajectories t ON t.seq = s.seq
             WHERE s.source = 'user'
                 AND EXISTS (SELECT 1 FROM steps a WHERE a.seq = s.seq AND a.source = 'agent')"""
@@ -148,7 +139,7 @@ CHECKS = (
         SqlCheck(
             f"""
             SELECT seq, trajectory_id, step, 0 AS place,
-                {step_path("step", ".stop_reason")} AS path,
+                {sql.step_path("step", ".stop_reason")} AS path,
                 stop_reason || ' … ' || right(coalesce(text, ''), 100) AS excerpt
             FROM steps WHERE stop_reason IN {_CUT}"""
         ),
@@ -172,7 +163,7 @@ CHECKS = (
         "Nothing, if the model saw the same; else get the whole text.",
         SqlCheck(
             f"""
-            SELECT o.seq, o.trajectory_id, o.step, o."order" AS place, {result_path()} AS path,
+            SELECT o.seq, o.trajectory_id, o.step, o."order" AS place, {sql.result_path()} AS path,
                 '… ' || right(coalesce(o.text, ''), 100) AS excerpt
             FROM observations o WHERE o.truncated"""
         ),
@@ -185,11 +176,11 @@ CHECKS = (
         "Look into its column extra, where keys are that no format understood; else remove it.",
         SqlCheck(
             f"""
-            SELECT s.seq, s.trajectory_id, s.step, 0 AS place, {step_path("s.step")} AS path,
+            SELECT s.seq, s.trajectory_id, s.step, 0 AS place, {sql.step_path("s.step")} AS path,
                 s.source AS excerpt
             FROM steps s
             WHERE coalesce(s.text, '') = '' AND coalesce(s.reasoning, '') = ''
-                AND coalesce(s.content, '[]') = '[]' AND s.{SPOKEN}
+                AND coalesce(s.content, '[]') = '[]' AND s.{sql.SPOKEN}
                 AND NOT EXISTS (
                     SELECT 1 FROM tool_calls c WHERE c.seq = s.seq AND c.step = s.step)
                 AND NOT EXISTS (
@@ -203,7 +194,7 @@ CHECKS = (
         "Leave the step out of training; the model wrote nothing in it.",
         SqlCheck(
             f"""
-            SELECT s.seq, s.trajectory_id, s.step, 0 AS place, {step_path("s.step")} AS path,
+            SELECT s.seq, s.trajectory_id, s.step, 0 AS place, {sql.step_path("s.step")} AS path,
                 coalesce(s.text, '') AS excerpt
             FROM steps s
             WHERE s.source = 'agent' AND coalesce(s.text, '') = ''

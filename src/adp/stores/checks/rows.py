@@ -181,7 +181,7 @@ CHECKS = (
                 '$.trajectory_id' AS path, trajectory_id AS excerpt
             FROM all_trajectories
             QUALIFY row_number() OVER (PARTITION BY trajectory_id ORDER BY seq) > 1""",
-            whole=True,
+            whole_store=True,
         ),
     ),
     Check(
@@ -196,7 +196,7 @@ CHECKS = (
                 source_id AS excerpt
             FROM trajectories WHERE source_id IS NOT NULL
             QUALIFY row_number() OVER (PARTITION BY dataset, source_id ORDER BY seq) > 1""",
-            whole=True,
+            whole_store=True,
         ),
     ),
     Check(
@@ -219,7 +219,7 @@ CHECKS = (
             WHERE number > 1
                 AND (source_file IS DISTINCT FROM file OR source_records IS DISTINCT FROM records)
             """,
-            whole=True,
+            whole_store=True,
         ),
     ),
     Check(
@@ -233,7 +233,7 @@ CHECKS = (
                 '$.parent_id' AS path, b.parent_id AS excerpt
             FROM all_trajectories b ANTI JOIN all_trajectories p ON p.trajectory_id = b.parent_id
             WHERE b.parent_id IS NOT NULL""",
-            whole=True,
+            whole_store=True,
         ),
     ),
 )

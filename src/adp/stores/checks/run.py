@@ -18,7 +18,7 @@ from adp.stores.checks.model import (
     tally,
 )
 from adp.stores.checks.registry import CHECKS
-from adp.stores.checks.scope import Scope, pieces, whole
+from adp.stores.checks.scope import Scope, pieces, whole_store
 from adp_schema.errors import UsageError, unknown_name
 from adp_schema.store import Store
 
@@ -59,14 +59,14 @@ def run_checks(
     Raises:
         UsageError: there is no check of a name.
     """
-    every = whole(store, verify=verify)
+    every = whole_store(store, verify=verify)
     readable = is_readable(every)
     wanted = chosen(ids)
     checks = [check for check in wanted if readable or check.on_damage]
     results = {check.id: CheckResult(check=check) for check in checks}
     try:
         for check in checks:
-            if isinstance(check.how, SqlCheck | FunctionCheck) and check.how.whole:
+            if isinstance(check.how, SqlCheck | FunctionCheck) and check.how.whole_store:
                 results[check.id].add(_alone(check.how, every, examples), examples)
     finally:
         every.close()
@@ -89,7 +89,7 @@ def _in_piece(checks: list[Check], piece: Scope, limit: int) -> Iterator[tuple[s
     if calls:
         yield from call_pass.run(calls, piece, limit)
     for check in checks:
-        if isinstance(check.how, SqlCheck | FunctionCheck) and not check.how.whole:
+        if isinstance(check.how, SqlCheck | FunctionCheck) and not check.how.whole_store:
             yield check.id, _alone(check.how, piece, limit)
 
 

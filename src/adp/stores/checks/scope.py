@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ SCOPE_ROWS = 4_000_000
 """Rows of the tables of a scope; at least one shard, which holds about 128 MB of input."""
 
 
+@dataclass(eq=False)
 class Scope:
     """Shards of a store, for SQL and for reading in order.
 
@@ -27,16 +28,9 @@ class Scope:
         damage: path in the store -> what is wrong with that file, as far as was looked.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        files: Mapping[str, Sequence[str]],
-        *,
-        damage: Mapping[str, str] = MappingProxyType({}),
-    ) -> None:
-        self.store = store
-        self.files = files
-        self.damage = damage
+    store: Store
+    files: Mapping[str, Sequence[str]]
+    damage: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def gate(self) -> QueryGate:
@@ -64,7 +58,7 @@ class Scope:
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
-def whole(store: Store, *, verify: bool = False) -> Scope:
+def whole_store(store: Store, *, verify: bool = False) -> Scope:
     """All of a store as one scope.
 
     Args:

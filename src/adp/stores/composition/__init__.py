@@ -95,11 +95,9 @@ class _Counter:
             self._lengths,
             self._totals,
             self._datasets,
-            self._outcomes,
             self._errors,
             self._rankings,
-            self._kinds,
-            self._examples,
+            self._others,
         ]
         self.progress.total(len(parts))
         for part in parts:
@@ -144,18 +142,18 @@ class _Counter:
 
     def _totals(self) -> dict[str, Any]:
         limit = self.options.limit
-        (self.whole,) = stats(self.store, (), tools=limit, histograms=False)
+        (self.totals,) = stats(self.store, (), tools=limit, histograms=False)
         named = ask.ranking(self.store, "coalesce(name, '?')", _of_main("tool_calls"), 1)
         tools = tuple(
-            ToolStats(**{**vars(tool), "name": ask.short(tool.name)}) for tool in self.whole.tools
+            ToolStats(**{**vars(tool), "name": ask.short(tool.name)}) for tool in self.totals.tools
         )
         return {
-            "steps": self.whole.steps,
-            "llm_turns": self.whole.llm_turns,
-            "calls": self.whole.calls,
+            "steps": self.totals.steps,
+            "llm_turns": self.totals.llm_turns,
+            "calls": self.totals.calls,
             "tools": ToolCounts(tools, named.names, named.total),
-            "success": _rate(None, self.whole),
-            "reward": self.whole.reward,
+            "success": _rate(None, self.totals),
+            "reward": self.totals.reward,
         }
 
     def _datasets(self) -> dict[str, Any]:
@@ -185,7 +183,7 @@ class _Counter:
                 DataSet(
                     name=ask.short(name),
                     trajectories=group.trajectories,
-                    share=group.trajectories / max(self.whole.trajectories, 1),
+                    share=group.trajectories / max(self.totals.trajectories, 1),
                     branches=branched,
                     steps=group.steps,
                     calls=group.calls,
@@ -202,53 +200,48 @@ class _Counter:
         )
         return {"datasets": tuple(results), "branches": sum(branches.values())}
 
-    def _outcomes(self) -> dict[str, Any]:
-        groups = stats(self.store, ("model",), tools=0, histograms=False)
-        rates = [_rate(group.key["model"], group) for group in groups[: self.options.limit]]
-        return {"by_model": tuple(rates)}
-
     def _errors(self) -> dict[str, Any]:
+        def ranking(column: str, source: str) -> Ranking:
+            return self._ranking(column, source, f"{column} IS NOT NULL")
+
         errors = Errors(
-            results=self.whole.results,
-            known=self.whole.known_results,
-            wrong=self.whole.error_results,
-            types=self._ranking("error_type", _of_main("observations")),
-            exit_codes=self._ranking("exit_code", _of_main("observations")),
-            run_types=self._ranking("error_type", "trajectories"),
-            stop_reasons=self._ranking("stop_reason", "trajectories"),
+            results=self.totals.results,
+            known=self.totals.known_results,
+            wrong=self.totals.error_results,
+            types=ranking("error_type", _of_main("observations")),
+            exit_codes=ranking("exit_code", _of_main("observations")),
+            run_types=ranking("error_type", "trajectories"),
+            stop_reasons=ranking("stop_reason", "trajectories"),
             truncated=ask.flag(self.store, "truncated"),
             terminated=ask.flag(self.store, "terminated"),
         )
         return {"errors": errors}
 
-    def _ranking(self, column: str, source: str) -> Ranking:
-        return ask.ranking(
-            self.store, column, source, self.options.limit, where=f"{column} IS NOT NULL"
-        )
+    def _ranking(self, column: str, source: str, where: str = "true") -> Ranking:
+        return ask.ranking(self.store, column, source, self.options.limit, where)
 
     def _rankings(self) -> dict[str, Any]:
         code = f"(SELECT language FROM {_of_main('tool_calls')} WHERE kind = 'code')"
-        limit = self.options.limit
         return {
-            "agents": ask.ranking(self.store, "agent_name", "trajectories", limit),
-            "models": ask.ranking(self.store, "agent_model", "trajectories", limit),
-            "languages": ask.ranking(self.store, "language", code, limit),
-            "branch_kinds": ask.ranking(
-                self.store, "branch_kind", "all_trajectories", limit, "parent_id IS NOT NULL"
+            "agents": self._ranking("agent_name", "trajectories"),
+            "models": self._ranking("agent_model", "trajectories"),
+            "languages": self._ranking("language", code),
+            "branch_kinds": self._ranking(
+                "branch_kind", "all_trajectories", "parent_id IS NOT NULL"
             ),
-            "links": ask.ranking(self.store, "kind", "links", limit),
-            "pairs": ask.ranking(self.store, "level", "pairs", limit),
+            "links": self._ranking("kind", "links"),
+            "pairs": self._ranking("level", "pairs"),
         }
 
-    def _kinds(self) -> dict[str, Any]:
+    def _others(self) -> dict[str, Any]:
+        models = stats(self.store, ("model",), tools=0, histograms=False)[: self.options.limit]
         return {
+            "by_model": tuple(_rate(group.key["model"], group) for group in models),
             "licenses": ask.licenses(self.store),
             "media": ask.media(self.store),
             "first_texts": ask.first_texts(self.store),
+            "examples": examples(self.store, self.lengths, self.options.examples),
         }
-
-    def _examples(self) -> dict[str, Any]:
-        return {"examples": examples(self.store, self.lengths, self.options.examples)}
 
 
 def _of_main(table: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,12 +19,6 @@ LINES, CHARACTERS, LINE = 60, 4_000, 300
 _VIEW = TranscriptView(limit=500, hint="")
 
 
-@dataclass(frozen=True)
-class _Pick:
-    index: int
-    why: str
-
-
 def examples(store: Store, lengths: LengthColumns, most: int) -> tuple[ExampleTrajectory, ...]:
     """Trajectories of typical length: of the biggest data sets, one that failed, one that did not.
 
@@ -37,17 +30,17 @@ def examples(store: Store, lengths: LengthColumns, most: int) -> tuple[ExampleTr
     picks = _picks(lengths, most)
     if not picks:
         return ()
-    seqs = [int(lengths.columns["seq"][pick.index]) for pick in picks]
+    seqs = [int(lengths.columns["seq"][index]) for index in picks]
     listed = ", ".join(map(str, seqs))
     sql = f"SELECT seq, trajectory_id, dataset FROM trajectories WHERE seq IN ({listed})"
     results = {row["seq"]: row for row in rows(store, sql)}
     return tuple(
-        _example(store, results[seq], pick.why) for seq, pick in zip(seqs, picks, strict=True)
+        _example(store, results[seq], why) for seq, why in zip(seqs, picks.values(), strict=True)
     )
 
 
-def _picks(lengths: LengthColumns, most: int) -> list[_Pick]:
-    """Choose by numbers alone, so that the choice is always the same."""
+def _picks(lengths: LengthColumns, most: int) -> dict[int, str]:
+    """Place -> why it is chosen: by numbers alone, so that the choice is always the same."""
     success = lengths.columns["success"]
     sizes = np.bincount(lengths.dataset, minlength=len(lengths.names))
     order = sorted(range(len(lengths.names)), key=lambda index: (-sizes[index], index))
@@ -55,12 +48,12 @@ def _picks(lengths: LengthColumns, most: int) -> list[_Pick]:
     outcomes = [(why, wanted) for why, wanted in outcomes if wanted.any()]
     room = max(most - len(outcomes), min(most, 1))
     wishes = [("a typical run of its data set", lengths.dataset == index) for index in order]
-    picks: list[_Pick] = []
+    picks: dict[int, str] = {}
     for why, wanted in [*wishes[:room], *outcomes]:
         left = wanted.copy()
-        left[[pick.index for pick in picks]] = False
+        left[[*picks]] = False
         if left.any() and len(picks) < most:
-            picks.append(_Pick(_typical(lengths, wanted, left), why))
+            picks[_typical(lengths, wanted, left)] = why
     return picks
 
 

@@ -35,8 +35,8 @@ def short(name: Any) -> str | None:
 
 def rows(store: Store, sql: str) -> list[dict[str, Any]]:
     """The rows of an answer."""
-    to_pylist: list[dict[str, Any]] = store.query(sql).to_pylist()
-    return to_pylist
+    answer: list[dict[str, Any]] = store.query(sql).to_pylist()
+    return answer
 
 
 def ranking(store: Store, column: str, source: str, limit: int, where: str = "true") -> Ranking:

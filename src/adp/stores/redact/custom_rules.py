@@ -6,10 +6,11 @@ import re
 from typing import Any
 
 import polars as pl
+import yaml
 
 from adp.core.input_files import read_text
 from adp.stores.redact.options import GROUPS, kinds_by_group
-from adp.stores.redact.rules import Rule
+from adp.stores.redact.rules import Rule, placeholder
 from adp_schema.errors import InputError, UsageError
 
 LONGEST = 2_000
@@ -35,8 +36,6 @@ def read_rules(path: str) -> tuple[Rule, ...]:
         InputError: the file cannot be read.
         UsageError: what it says is no list of rules.
     """
-    import yaml
-
     try:
         value = yaml.safe_load(read_text(path))
     except OSError as error:
@@ -89,8 +88,6 @@ def _try(pattern: str, where: str) -> None:
         ) from None
     if empty:
         raise UsageError(f"{where} has a regex that matches an empty text; make it say more")
-    from adp.stores.redact.rules import placeholder
-
     if pl.Series([placeholder("x")]).str.contains(f"^(?:{pattern})$")[0]:
         raise UsageError(f"{where} has a regex that matches anything; make it say more")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
 
 LAYERS = 4
@@ -74,26 +75,43 @@ def is_escaped(text: str) -> bool:
 
 def decoded(view: DecodedText) -> DecodedText:
     """The view with one layer of escapes decoded."""
+    return rewritten(view, _ESCAPE, _character)
+
+
+def rewritten(
+    view: DecodedText, pattern: re.Pattern[str], character: Callable[[re.Match[str]], str]
+) -> DecodedText:
+    """A view with one character, or none, for each match of a pattern.
+
+    Args:
+        view: the view.
+        pattern: what is replaced.
+        character: what stands for a match; where that is nothing, the character behind it knows
+            its place.
+    """
     pieces: list[str] = []
     places: list[int] = []
     starts: list[int] = []
     ends: list[int] = []
     done = size = 0
-    for match in _ESCAPE.finditer(view.text):
-        code, plain = match.groups()
-        pieces.append(view.text[done : match.start()])
+    for match in pattern.finditer(view.text):
+        new = character(match)
+        pieces += [view.text[done : match.start()], new]
         size += match.start() - done
-        pieces.append(_character(code) if code else _PLAIN.get(plain, plain))
-        places.append(size)
-        starts.append(match.start())
-        ends.append(match.end())
-        size += 1
         done = match.end()
+        if new or done < len(view.text):
+            places.append(size)
+            starts.append(match.start() if new else done)
+            ends.append(done if new else done + 1)
+        size += len(new)
     pieces.append(view.text[done:])
     return DecodedText("".join(pieces), view, tuple(places), tuple(starts), tuple(ends))
 
 
-def _character(code: str) -> str:
+def _character(match: re.Match[str]) -> str:
     """One character; half of one that JSON writes as two is not told from the other half."""
+    code, plain = match.groups()
+    if not code:
+        return _PLAIN.get(plain, str(plain))
     number = int(code, 16)
     return "\ufffd" if 0xD800 <= number < 0xE000 else chr(number)

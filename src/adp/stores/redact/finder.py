@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+import polars as pl
 import pyarrow as pa
 
 from adp.stores.redact.escapes import LAYERS, DecodedText, decoded, is_escaped
@@ -144,7 +145,7 @@ class ValueFinder:
                 out[row], texts[row] = cleaned, cleaned.text
             rows = list(hits)
             again = self.screen.rows([texts[row] for row in rows])
-            todo = {rows[number]: matches_here for number, matches_here in again.items()}
+            todo = {rows[number]: row_rules for number, row_rules in again.items()}
         return out
 
     def _hits(
@@ -247,8 +248,6 @@ def _given(rule: Rule, text: str) -> Iterator[tuple[int, int]]:
 
     What is between quotes is a match of its own, so that JSON stays JSON.
     """
-    import polars as pl
-
     done = 0
     for value in pl.Series([text]).str.extract_all(rule.pattern)[0]:
         start = text.find(value, done)

@@ -11,7 +11,7 @@ import re
 from bisect import bisect_left, bisect_right
 
 from adp.stores.redact import validity
-from adp.stores.redact.escapes import DecodedText
+from adp.stores.redact.escapes import DecodedText, rewritten
 from adp.stores.redact.rules import Rule
 
 _UNSEEN = "\u00ad\u200b-\u200f\u2060\ufeff"
@@ -85,19 +85,4 @@ def wrapped_end(rule: Rule, view: DecodedText, start: int, end: int) -> int:
 
 
 def _without(view: DecodedText, pattern: re.Pattern[str]) -> DecodedText:
-    """A view without the matches of a pattern; the character behind each knows its place."""
-    text = view.text
-    pieces: list[str] = []
-    places: list[int] = []
-    starts: list[int] = []
-    done = size = 0
-    for match in pattern.finditer(text):
-        pieces.append(text[done : match.start()])
-        size += match.start() - done
-        done = match.end()
-        if done < len(text):
-            places.append(size)
-            starts.append(done)
-    pieces.append(text[done:])
-    ends = tuple(start + 1 for start in starts)
-    return DecodedText("".join(pieces), view, tuple(places), tuple(starts), ends)
+    return rewritten(view, pattern, lambda _: "")

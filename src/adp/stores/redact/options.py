@@ -41,7 +41,8 @@ RULES: tuple[Rule, ...] = (
 )  # fmt: skip
 """All built-in rules."""
 
-OWN_KINDS = {"own-home": "Your own home folder", "own-name": "Your own user name"}
+_EVERY_RULE = (*RULES, *own_rules((("/home/me",), ("me",))))
+"""The built-in rules, and one of each kind that depends on the user."""
 
 GROUPS = ("secrets", "personal", "own", "given")
 
@@ -99,10 +100,9 @@ class RedactOptions:
 def kinds_by_group(given: Sequence[str] = ()) -> dict[str, list[str]]:
     """All kinds: group -> kinds."""
     kinds: dict[str, list[str]] = {group: [] for group in GROUPS}
-    for rule in RULES:
+    for rule in _EVERY_RULE:
         if rule.kind not in kinds[rule.group]:
             kinds[rule.group].append(rule.kind)
-    kinds["own"] = list(OWN_KINDS)
     kinds["given"] = list(given)
     return kinds
 
@@ -144,11 +144,9 @@ def all_kinds() -> list[tuple[str, str, str, bool]]:
     wanted = chosen_kinds(())
     words: dict[str, list[str]] = {}
     groups: dict[str, str] = {}
-    for rule in RULES:
+    for rule in _EVERY_RULE:
         words.setdefault(rule.kind, []).append(rule.what)
         groups[rule.kind] = rule.group
-    for kind, what in OWN_KINDS.items():
-        words[kind], groups[kind] = [what], "own"
     return [
         (kind, groups[kind], "; ".join(dict.fromkeys(word)), kind in wanted)
         for kind, word in words.items()

@@ -70,12 +70,7 @@ def _is_key(text: str, start: int, end: int) -> bool:
 
 
 def _is_random(run: str) -> bool:
-    return (
-        re.search("[0-9]", run) is not None
-        and re.search("[a-z]", run) is not None
-        and re.search("[A-Z]", run) is not None
-        and len(set(run)) > 12
-    )
+    return all(validity.character_kinds(run)[:3]) and len(set(run)) > 12
 
 
 def _alternates(run: str) -> bool:

@@ -12,9 +12,10 @@ from adp.stores import shards
 from adp.stores.locks import alone
 from adp.stores.redact import ids
 from adp.stores.redact.cells import Cleaner
+from adp.stores.redact.finder import ValueFinder
 from adp.stores.redact.findings import Findings
 from adp.stores.redact.options import DEFAULT_KINDS, RedactOptions
-from adp.stores.redact.rules import SET_VERSION, Rule
+from adp.stores.redact.rules import SET_VERSION
 from adp.stores.redact.shard import RedactJob, redact_shard
 from adp.stores.stage import run_stage
 from adp.stores.staged import StagedRun, WrittenShard, tables_of, versions
@@ -42,14 +43,10 @@ def scan(
         UsageError: the options name a kind that there is not.
     """
     options = options or RedactOptions()
-    rules = options.rules()
-    cleaner = Cleaner(rules, {}, Findings(), 0)
-    changes = ids.plan(store, cleaner.finder)
-    jobs = _jobs(store, rules, changes, options.places, None)
-    report = progress or Silent()
-    report.total(sum(job.size for job in jobs))
-    written = run_stage(jobs, redact_shard, options.workers, report)
-    return _whole(store, rules, changes, options, written)[0]
+    search = _Search(store, options)
+    jobs = search.jobs(None)
+    written = run_stage(jobs, redact_shard, options.workers, progress or Silent())
+    return search.add_up(written)[0]
 
 
 @alone
@@ -75,7 +72,6 @@ def redact(
         OutputExistsError: the output holds a store, or something that is none.
     """
     options = options or RedactOptions()
-    rules = options.rules()
     act = Lineage(
         act="redact",
         options={"kinds": list(options.kinds or DEFAULT_KINDS), "rules": SET_VERSION},
@@ -89,11 +85,10 @@ def redact(
     run = StagedRun(out, {**act.model_dump(), "rules": options.fingerprint()}, options.workers)
     if run.finished is not None:
         return run.finished
-    cleaner = Cleaner(rules, {}, Findings(), 0)
-    changes = ids.plan(store, cleaner.finder)
-    jobs = _jobs(store, rules, changes, options.places, str(run.folder))
+    search = _Search(store, options)
+    jobs = search.jobs(str(run.folder))
     written = run.shards(jobs, redact_shard, WrittenShard.parse, progress or Silent())
-    findings, manifest, sources = _whole(store, rules, changes, options, written)
+    findings, manifest, sources = search.add_up(written)
     manifest.tables = tables_of(written)
     manifest.tables["sources"] = run.sources(sources)
     act.options["found"] = dict(sorted(findings.by_kind.items()))
@@ -108,42 +103,44 @@ def findings_of(manifest: Manifest) -> Findings:
     return Findings(by_kind=Counter(options["found"]))
 
 
-def _jobs(
-    store: Store, rules: tuple[Rule, ...], changes: ids.Changes, places: int, out: str | None
-) -> list[RedactJob]:
-    return [
-        RedactJob(
-            index=index,
-            size=size,
-            out=out,
-            files=files,
-            renamed=store.renamed,
-            rules=rules,
-            ids=changes,
-            places=places,
-        )
-        for index, (files, size) in enumerate(shards.shard_files(store))
-    ]
+class _Search:
+    """What is looked for in a store, and what was found in all of it."""
 
+    def __init__(self, store: Store, options: RedactOptions) -> None:
+        self._store = store
+        self._options = options
+        self._rules = options.rules()
+        self._changes = ids.plan(store, ValueFinder(self._rules))
 
-def _whole(
-    store: Store,
-    rules: tuple[Rule, ...],
-    changes: ids.Changes,
-    options: RedactOptions,
-    written: list[WrittenShard],
-) -> tuple[Findings, Manifest, pa.Table]:
-    """Findings of all shards, of the table of input files and of the manifest; these, cleaned."""
-    findings = Findings(kinds=options.kinds_wanted())
-    for shard in written:
-        findings.add(Findings.parse(shard.facts["findings"]), options.places)
-    rest = Findings()
-    cleaner = Cleaner(rules, changes, rest, options.places)
-    sources = cleaner.columns("sources", shards.source_rows(store))
-    manifest = _manifest(store.manifest, cleaner, rest, options.places)
-    findings.add(rest, options.places)
-    findings.choose(options.places, list(dict.fromkeys(rule.kind for rule in rules)))
-    return findings, manifest, sources
+    def jobs(self, out: str | None) -> list[RedactJob]:
+        """One job a shard."""
+        return [
+            RedactJob(
+                index=index,
+                size=size,
+                out=out,
+                files=files,
+                renamed=self._store.renamed,
+                rules=self._rules,
+                ids=self._changes,
+                places=self._options.places,
+            )
+            for index, (files, size) in enumerate(shards.shard_files(self._store))
+        ]
+
+    def add_up(self, written: list[WrittenShard]) -> tuple[Findings, Manifest, pa.Table]:
+        """Findings of shards, of the table of input files and of the manifest; these, cleaned."""
+        places = self._options.places
+        findings = Findings(kinds=self._options.kinds_wanted())
+        for shard in written:
+            findings.add(Findings.parse(shard.facts["findings"]), places)
+        rest = Findings()
+        cleaner = Cleaner(self._rules, self._changes, rest, places)
+        sources = cleaner.columns("sources", shards.source_rows(self._store))
+        manifest = _manifest(self._store.manifest, cleaner, rest, places)
+        findings.add(rest, places)
+        findings.choose(places, list(dict.fromkeys(rule.kind for rule in self._rules)))
+        return findings, manifest, sources
 
 
 def _manifest(known: Manifest, cleaner: Cleaner, findings: Findings, places: int) -> Manifest:
@@ -168,12 +165,7 @@ def _manifest(known: Manifest, cleaner: Cleaner, findings: Findings, places: int
         return dict(sorted(out.items()))
 
     lineage = [
-        Lineage(
-            act=act.act,
-            options=clean(act.options, "adp.json lineage"),
-            versions=act.versions,
-            parents=act.parents,
-        )
+        act.model_copy(update={"options": clean(act.options, "adp.json lineage")})
         for act in known.lineage
     ]
     return Manifest(

@@ -16,10 +16,9 @@ from adp.stores.redact.ids import Changes
 from adp.stores.redact.media import exchange_blobs, exchange_mentions, plan_blobs
 from adp.stores.redact.rules import Rule
 from adp.stores.redact.span_shifts import CleanedText, Content, clean_words, read_content
-from adp.stores.shards import Files
+from adp.stores.shards import ShardWork
 from adp.stores.staged import WrittenShard, write_rows
 from adp_schema.arrow import json_columns
-from adp_schema.reader import ShardReader
 from adp_schema.tables import SHARDED_TABLES
 
 WORDS = {"steps": ("text", "reasoning"), "observations": ("text",)}
@@ -27,25 +26,17 @@ WORDS = {"steps": ("text", "reasoning"), "observations": ("text",)}
 
 
 @dataclass(frozen=True)
-class RedactJob:
+class RedactJob(ShardWork):
     """One shard to look through.
 
     Attributes:
-        index: number of the shard.
-        size: bytes to read.
         out: folder of the new store; None to look only.
-        files: table -> address.
-        renamed: how columns are called in the files.
         rules: what to look for.
         ids: ids that change.
         places: how many places to keep.
     """
 
-    index: int
-    size: int
     out: str | None
-    files: Files
-    renamed: dict[str, dict[str, str]]
     rules: tuple[Rule, ...]
     ids: Changes
     places: int
@@ -69,7 +60,7 @@ class _Shard:
     """The rows of a shard, cleaned."""
 
     def __init__(self, job: RedactJob) -> None:
-        self.reader = ShardReader(job.files, job.renamed)
+        self.reader = job.reader()
         self.findings = Findings()
         self._cleaner = Cleaner(job.rules, job.ids, self.findings, job.places)
         self._finder = self._cleaner.finder

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
+import json
 import math
 import re
 from collections import Counter
@@ -18,6 +21,16 @@ def entropy(text: str) -> float:
     """Shannon entropy of the characters of a text, in bits a character."""
     size = len(text)
     return -sum(n / size * math.log2(n / size) for n in Counter(text).values()) if size else 0.0
+
+
+def character_kinds(value: str) -> tuple[bool, bool, bool, bool]:
+    """Whether a value holds small letters, capitals, digits, and other characters."""
+    return (
+        any(c.islower() for c in value),
+        any(c.isupper() for c in value),
+        any(c.isdigit() for c in value),
+        any(not c.isalnum() for c in value),
+    )
 
 
 def token(text: str, start: int, end: int) -> bool:
@@ -65,11 +78,8 @@ def assigned(text: str, start: int, end: int) -> bool:
         return False
     if text[end : end + 1] in ("(", "[") or _NAME.search(value) or _NUMBERED.search(value):
         return False  # a call, as in base64.b16encode(x)
-    kinds = sum(
-        (any(c.islower() for c in value), any(c.isupper() for c in value),
-         any(c.isdigit() for c in value), any(not c.isalnum() for c in value))
-    )  # fmt: skip
-    return kinds >= 2 and any(c.isdigit() for c in value) and entropy(value) >= 2.8
+    kinds = character_kinds(value)
+    return sum(kinds) >= 2 and kinds[2] and entropy(value) >= 2.8
 
 
 def long_assigned(text: str, start: int, end: int) -> bool:
@@ -98,8 +108,7 @@ def aws_secret(text: str, start: int, end: int) -> bool:
         token(text, start, end)
         and re.fullmatch(r"[0-9a-f]+|[0-9A-F]+", value) is None
         and entropy(value) > 3.8
-        and any(c.isupper() for c in value)
-        and any(c.islower() for c in value)
+        and all(character_kinds(value)[:2])
     )
 
 
@@ -132,8 +141,7 @@ def password(value: str, *, quoted: bool) -> bool:
         return False
     if _NO_VALUE.search(value) and not (quoted and _is_drawn(value)):
         return False
-    lower, upper = any(c.islower() for c in value), any(c.isupper() for c in value)
-    digit, sign = any(c.isdigit() for c in value), any(not c.isalnum() for c in value)
+    lower, upper, digit, sign = character_kinds(value)
     if not quoted and re.search(r"[()\[\]{}]", value) and not (upper and lower and digit):
         return False
     if any(c.isspace() for c in value):
@@ -165,20 +173,11 @@ _NO_PASSWORD = re.compile(
 )
 
 
-def _is_mixed_case(value: str) -> bool:
-    """Whether a value with a slash can be a password: no path that begins with a port."""
-    return (
-        re.match(r"\d{1,5}/", value) is None
-        and re.search("[a-z]", value) is not None
-        and re.search("[A-Z]", value) is not None
-        and re.search("[0-9]", value) is not None
-    )
-
-
 def url_password(text: str, start: int, end: int) -> bool:
     """Whether the password in an address is one, not the word that stands for it."""
     value = text[start:end]
-    if "/" in value and not (value.partition("/")[0] and _is_mixed_case(value)):
+    mixed_case = all(character_kinds(value)[:3]) and re.match(r"\d{1,5}/", value) is None
+    if "/" in value and not (value.partition("/")[0] and mixed_case):
         return False  # a port and a path, as in http://host:80/a@b
     if value.startswith("'") or "'+" in value or "' " in value:
         return False  # code that joins pieces
@@ -190,10 +189,6 @@ def jwt(text: str, start: int, end: int) -> bool:
 
     Source: RFC 7519, section 3.
     """
-    import base64
-    import binascii
-    import json
-
     head = text[start:end].split(".", 1)[0]
     try:
         value = json.loads(base64.urlsafe_b64decode(head + "=" * (-len(head) % 4)))

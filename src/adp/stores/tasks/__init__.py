@@ -19,12 +19,9 @@ from adp.stores.tasks.keys import (
     NOWHERE,
     Home,
     TaskKey,
-    TaskRow,
     TrajectoryTask,
     asked_hash,
     key_of,
-    make_key,
-    row_key,
     same_tasks,
 )
 from adp.stores.tasks.rows import HOME_COLUMNS, ROLLOUT, ROW_COLUMNS, assign, homes, shard_starts
@@ -85,7 +82,7 @@ class TaskIndex:
             if home.task_id is None:
                 task = NONE
             elif row is None:
-                task = TrajectoryTask(make_key(*home.place(None, None), home.task_id))
+                task = TrajectoryTask(home.key(home.task_id))
             else:
                 task = TrajectoryTask(keys[row], row)
             tasks[home.trajectory_id] = task
@@ -113,10 +110,12 @@ class TaskIndex:
             for seq, name, dataset, environment, task_id, rollout in frame.select(names).iter_rows()
         ]
         at = {home.seq: home for home in places}
-        keys = []
-        for seq, task_id, dataset, environment, *asks in table.select(ROW_COLUMNS).iter_rows():
-            row = TaskRow(seq, task_id, dataset or None, environment or None, asked_hash(*asks))
-            keys.append(row_key(row, at.get(seq, NOWHERE)))
+        keys = [
+            None
+            if task_id is None
+            else at.get(seq, NOWHERE).key(task_id, dataset, environment, asked_hash(*asks))
+            for seq, task_id, dataset, environment, *asks in table.select(ROW_COLUMNS).iter_rows()
+        ]
         return rows, keys, places
 
     @cached_property

@@ -141,33 +141,22 @@ class Home:
     task_id: str | None
     rollout: bool
 
-    def place(self, dataset: str | None, environment: str | None) -> tuple[str | None, str | None]:
-        """Data set and environment of the task, with what a row says of them."""
+    def key(
+        self,
+        task_id: str,
+        dataset: str | None = None,
+        environment: str | None = None,
+        asked: str | None = None,
+    ) -> TaskKey:
+        """The key of a task that hangs here, with what its row says of data set and environment."""
         environment = environment or self.environment
         # The data set of a rollout is named after the run; it is the last resort.
         task_dataset = None if self.rollout and environment else self.dataset
-        return dataset or task_dataset, environment
+        return make_key(dataset or task_dataset, environment, task_id, asked)
 
 
 NOWHERE = Home(-1, "", None, None, None, rollout=False)
 """In the place of a trajectory that is not there."""
-
-
-class TaskRow(NamedTuple):
-    """What a row of the table of tasks says."""
-
-    seq: int
-    task_id: str | None
-    dataset: str | None
-    environment: str | None
-    asked: str | None
-
-
-def row_key(row: TaskRow, home: Home) -> TaskKey | None:
-    """The key of a row of the table of tasks; None without an id."""
-    if row.task_id is None:
-        return None
-    return make_key(*home.place(row.dataset, row.environment), row.task_id, row.asked)
 
 
 def make_key(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -33,13 +33,18 @@ _DEEPEST = 32
 """Rounds of looking up where branches start, each of which doubles the way; circles end then."""
 
 
-def environment_of(extra: str | None) -> str | None:
-    """The environment of a rollout, by the column ``extra`` of its trajectory."""
+def extra_value(extra: str | None, name: str) -> Any:
+    """A value of a column ``extra``; None where it has none, or is no JSON object."""
     try:
         value = json.loads(extra or "null")
     except (ValueError, RecursionError):
         return None
-    name = value.get("environment") if isinstance(value, dict) else None
+    return value.get(name) if isinstance(value, dict) else None
+
+
+def environment_of(extra: str | None) -> str | None:
+    """The environment of a rollout, by the column ``extra`` of its trajectory."""
+    name = extra_value(extra, "environment")
     return name if isinstance(name, str) and name else None
 
 
@@ -157,7 +162,7 @@ def _of_others(lacking: pl.DataFrame, known: pl.DataFrame, starts: Sequence[int]
     ]
     extra_keys = of_set & kin & ~pl.col("rollout") & (pl.col("at_shard") == pl.col("shard"))
     only = pl.when(pl.col("first").n_unique() == 1).then(pl.col("row").min())
-    drop_nulls = (
+    assigned = (
         lacking.with_columns(shard.alias("shard"))
         .join(there, on="task_id", how="inner")
         .filter(fits)
@@ -165,7 +170,7 @@ def _of_others(lacking: pl.DataFrame, known: pl.DataFrame, starts: Sequence[int]
         .agg(pl.coalesce(pl.col("row").filter(extra_keys).min(), only).alias("row"))
         .drop_nulls("row")
     )
-    return drop_nulls.join(known.select("row", "first"), on="row", how="left")
+    return assigned.join(known.select("row", "first"), on="row", how="left")
 
 
 def _alike(known: str, other: str) -> pl.Expr:

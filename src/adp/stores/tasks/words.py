@@ -102,7 +102,7 @@ def _told_apart(
     for seq, place in members:
         end = _run_of(runs[seq], place, user=False)
         branches[tuple(runs[seq][place:end])].append((seq, end))
-    told_apart = []
+    groups: list[tuple[str, list[tuple[int, int]]]] = []
     for words, branch in branches.items():
         if words and 1 < len(branch) >= ALIKE * len(members):
             asked: dict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -111,10 +111,10 @@ def _told_apart(
                 if end > place:
                     asked[_key(key, runs[seq], place, end)].append((seq, end))
             if len(asked) == 1:  # they all say the same: still the preamble
-                told_apart += [(key, same) for same in asked.values()]
+                groups += [(key, same) for same in asked.values()]
             else:
-                told_apart += asked.items()
-    return told_apart
+                groups += asked.items()
+    return groups
 
 
 def _run_of(messages: Sequence[Message], start: int, *, user: bool) -> int:

@@ -12,9 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
+import yaml
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from adp.stores.composition import Composition, Rate, Recorded
 from adp.stores.licenses import Assessment
@@ -26,9 +28,6 @@ from adp.workflows.publish.findings import StoreFindings
 from adp.workflows.publish.messages import describe
 from adp.workflows.publish.repo import RepoId
 from adp_schema.manifest import write_atomic
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 MOST_ROWS = 100
 """Rows of a table; more are counted."""
@@ -88,8 +87,6 @@ def write_card(path: Path, facts: Facts) -> None:
 
 def head(facts: Facts) -> str:
     """The YAML between the two lines of dashes."""
-    import yaml
-
     text: str = yaml.safe_dump(
         metadata(facts), sort_keys=False, allow_unicode=True, default_flow_style=False, width=1000
     )
@@ -187,8 +184,6 @@ def _render(name: str, values: Mapping[str, Any]) -> str:
 @functools.cache
 def _environment() -> Environment:
     """What renders the templates; it keeps them compiled, which takes longer than all else here."""
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
-
     # No escaping by jinja: it knows HTML, not Markdown. Each value of the data goes through
     # `escape`; the template gets nothing else from the data but numbers.
     environment = Environment(

@@ -10,6 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from adp.converters.file_names import safe_name, session_name
 from adp.converters.sts.keys import HARNESS
 from adp.converters.sts.trace import Form, trace_lines
@@ -242,8 +244,6 @@ def card(written: TracesWritten, options: TracesOptions) -> str:
         written: what was written; its folder is not named.
         options: how it was written.
     """
-    import yaml
-
     title = options.title or (options.repo_id or "Agent").split("/")[-1]
     head: dict[str, Any] = {
         "license": options.license,

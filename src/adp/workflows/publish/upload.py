@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from adp.core.progress import Progress, Silent
 from adp.workflows.publish.check import check_tag, check_token, is_there
@@ -80,40 +80,11 @@ class Uploaded:
     deleted: int
 
 
-@dataclass(frozen=True)
-class _Work:
-    """What is to be done: files to commit, in the order of their commits, and files to remove."""
+class _Commit(NamedTuple):
+    """What one commit is to do: files to add, and paths to remove."""
 
-    parts: list[list[LocalFile]]
-    deletions: list[str]
-    first: list[str]
-
-    @property
-    def paths(self) -> set[str]:
-        """The files to commit."""
-        return {file.path for part in self.parts for file in part}
-
-    def __bool__(self) -> bool:
-        return bool(self.parts)
-
-
-@dataclass
-class _Done:
-    """What a call has done so far.
-
-    Attributes:
-        commits: commits that it made.
-        sent: files in them.
-        deleted: files that they removed.
-        unsure: files of a commit that may have been made: there was no answer.
-        announced: files that progress was told of.
-    """
-
-    commits: int = 0
-    sent: set[str] = field(default_factory=set)
-    deleted: set[str] = field(default_factory=set)
-    unsure: list[str] | None = None
-    announced: set[str] = field(default_factory=set)
+    files: list[LocalFile]
+    gone: list[str]
 
 
 def upload(
@@ -156,7 +127,15 @@ def upload(
 
 
 class _Upload:
-    """One call of `upload`."""
+    """One call of `upload`.
+
+    Attributes:
+        commits: commits that it made.
+        sent: files in them.
+        deleted: files that they removed.
+        unsure: files of a commit that may have been made: there was no answer.
+        announced: files that progress was told of.
+    """
 
     def __init__(
         self, place: HubPath, local: dict[str, LocalFile], message: str, report: Progress
@@ -166,7 +145,11 @@ class _Upload:
         self._message = message
         self._report = report
         self._api = hub.client()
-        self._done = _Done()
+        self.commits = 0
+        self.sent: set[str] = set()
+        self.deleted: set[str] = set()
+        self.unsure: list[str] | None = None
+        self.announced: set[str] = set()
 
     def run(self, private: bool, tag: str | None) -> Uploaded:
         """Do all of it."""
@@ -185,9 +168,9 @@ class _Upload:
             tag=tag,
             files=len(self._local),
             bytes=sum(file.size for file in self._local.values()),
-            commits=self._done.commits,
-            sent=len(self._done.sent),
-            deleted=len(self._done.deleted),
+            commits=self.commits,
+            sent=len(self.sent),
+            deleted=len(self.deleted),
         )
 
     def _open(self, private: bool) -> None:
@@ -209,36 +192,37 @@ class _Upload:
         failures = 0
         text: str | None = None
         while True:
-            before = self._done.commits
+            before = self.commits
             try:
                 # After a commit of our own, that one: a branch may be told late.
                 now = self._place.with_revision(text) if text else hub.resolve(self._place)
                 work = self._plan(hub.files(now))
-                self._count_unsure(work)
+                paths = {file.path for commit in work for file in commit.files}
+                self._count_unsure(paths)
                 if not work:
                     return str(now.revision)
                 if text:
-                    raise HubError(_not_kept(self._place.repo_id, work.paths))
+                    raise HubError(_not_kept(self._place.repo_id, paths))
                 text = self._perform(work, str(now.revision))
                 failures = 0
             except Exception as error:
                 text = None
-                failures = 1 if self._done.commits > before else failures + 1
+                failures = 1 if self.commits > before else failures + 1
                 behind = status_of(error) == 412
                 if behind:
-                    self._done.unsure = None
+                    self.unsure = None
                 if failures > TRIES or not (behind or transient(error)):
                     raise
                 wait(error, failures)
 
-    def _count_unsure(self, work: _Work) -> None:
+    def _count_unsure(self, missing: set[str]) -> None:
         """Count the commit whose answer was lost, if the Hub made it."""
-        unsure, self._done.unsure = self._done.unsure, None
-        if unsure is not None and not set(unsure) & work.paths:
-            self._done.commits += 1
-            self._done.sent.update(unsure)
+        unsure, self.unsure = self.unsure, None
+        if unsure is not None and not set(unsure) & missing:
+            self.commits += 1
+            self.sent.update(unsure)
 
-    def _plan(self, there: dict[str, HubFile]) -> _Work:
+    def _plan(self, there: dict[str, HubFile]) -> list[_Commit]:
         """What is to be done, given what the Hub has."""
         missing = [file for path, file in self._local.items() if not file.same(there.get(path))]
         for file in self._local.values():
@@ -248,26 +232,26 @@ class _Upload:
         data = [file for file in missing if file.path not in LAST]
         last = [file for file in missing if file.path in LAST]
         if not missing and not stale:
-            return _Work([], [], [])
+            return []
         parts = list(groups(data, COMMIT_FILES, COMMIT_BYTES, small=True))
         if len(parts) > 1:
             # Until the last commit, the manifest would be that of other files.
             changed = {file.path for file in last}
             first = [path for path in LAST if path in there and path.endswith(MANIFEST)]
             first = [path for path in first if path in changed or path not in self._local]
-            return _Work([*parts, last], [path for path in stale if path not in first], first)
-        return _Work([[*(parts[0] if parts else []), *last]], stale, [])
+            rest = [path for path in stale if path not in first]
+            return [
+                _Commit(parts[0], first),
+                *(_Commit(part, []) for part in parts[1:]),
+                _Commit(last, rest),
+            ]
+        return [_Commit([*(parts[0] if parts else []), *last], stale)]
 
-    def _perform(self, work: _Work, parent: str) -> str:
-        """Upload and commit the parts, one after the other; return the last commit."""
+    def _perform(self, work: list[_Commit], parent: str) -> str:
+        """Upload and make the commits, one after the other; return the last one."""
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
-        count = len(work.parts)
-        for number, part in enumerate(work.parts, start=1):
-            gone = [
-                *(work.first if number == 1 else []),
-                *(work.deletions if number == count else []),
-            ]
+        for number, (part, gone) in enumerate(work, start=1):
             operations: list[CommitOperationAdd | CommitOperationDelete] = [
                 CommitOperationDelete(path) for path in gone
             ]
@@ -280,8 +264,8 @@ class _Upload:
             if not operations:
                 continue
             paths = [entry.path for entry in part]
-            self._done.unsure = paths
-            numbered = f" (part {number} of {count})" if count > 1 else ""
+            self.unsure = paths
+            numbered = f" (part {number} of {len(work)})" if len(work) > 1 else ""
             parent = self._api.create_commit(
                 self._place.repo_id,
                 operations,
@@ -289,10 +273,10 @@ class _Upload:
                 repo_type="dataset",
                 parent_commit=parent,
             ).oid
-            self._done.unsure = None
-            self._done.commits += 1
-            self._done.sent.update(paths)
-            self._done.deleted.update(path for path in gone if path not in self._local)
+            self.unsure = None
+            self.commits += 1
+            self.sent.update(paths)
+            self.deleted.update(path for path in gone if path not in self._local)
         return parent
 
     def _send(self, additions: list[CommitOperationAdd]) -> None:
@@ -304,8 +288,8 @@ class _Upload:
         )
 
     def _tell(self, file: LocalFile) -> None:
-        if file.path not in self._done.announced:
-            self._done.announced.add(file.path)
+        if file.path not in self.announced:
+            self.announced.add(file.path)
             self._report.advance(file.size)
 
     def _tagged(self, tag: str) -> str | None:

@@ -1,4 +1,4 @@
-"""The report of a store: one HTML file that needs nothing else, or Markdown.
+"""The report of a store; `adp.workflows.report` writes it.
 
 All numbers come from `adp.stores.composition`. `sections` puts them into tables of text, and
 `plots` draws them.
@@ -12,7 +12,7 @@ from adp.stores.composition import Composition
 from adp.stores.transcript import human_size
 from adp.workflows.report_data.plots import draw
 from adp.workflows.report_data.sections import sections, tiles
-from adp.workflows.report_page import Page, html_page, markdown_page, words
+from adp.workflows.report_page import Page, words
 
 
 def report_page(composition: Composition) -> Page:
@@ -29,13 +29,3 @@ def report_page(composition: Composition) -> Page:
         all_sections=sections(composition),
         draw=partial(draw, composition),
     )
-
-
-def html_report(composition: Composition) -> str:
-    """Write the report of a store as HTML; see `html_page`."""
-    return html_page(report_page(composition))
-
-
-def markdown_report(composition: Composition, *, level: int = 1) -> str:
-    """Write the report of a store as Markdown; see `markdown_page`."""
-    return markdown_page(report_page(composition), level=level)

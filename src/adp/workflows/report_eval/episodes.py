@@ -14,9 +14,11 @@ from adp.rollouts.collecting.assisted import ALONE, Assisted
 from adp.rollouts.collecting.attempts import BROKEN, superseded, tries_of
 from adp.rollouts.experts.history import EXPERT
 from adp.stores.composition.model import Count
+from adp.stores.composition.questions import ranked as most_frequent
 from adp.stores.composition.questions import rows, short
 from adp.stores.stats import Recorded
 from adp.stores.tasks import NONE, find_tasks
+from adp.stores.tasks.rows import extra_value
 from adp.workflows.report_eval.model import ToolUse
 from adp_schema.store import Store
 
@@ -130,9 +132,9 @@ def read_episodes(store: Store) -> list[Episodes]:
             again[key] += 1
         else:
             kept.append(row)
-    full = len(results) == 1 and not again
+    complete = len(results) == 1 and not again
     return [
-        Episodes(store, agent, mode, native, again[agent, mode], full)
+        Episodes(store, agent, mode, native, again[agent, mode], complete)
         for (agent, mode), native in results.items()
         if native
     ]
@@ -157,11 +159,7 @@ def _episodes(store: Store) -> Iterator[Row]:
 
 def _category(extra: str | None) -> str | None:
     """The key ``category`` of what a task holds besides its columns."""
-    try:
-        value = json.loads(extra or "null")
-    except (ValueError, RecursionError):
-        return None
-    category = value.get("category") if isinstance(value, dict) else None
+    category = extra_value(extra, "category")
     return category if category is None or isinstance(category, str) else json.dumps(category)
 
 
@@ -175,8 +173,7 @@ def _mode(row: Row) -> str | None:
 def ranked(names: Iterable[str | None] | Counter[str]) -> tuple[Count, ...]:
     """The most frequent names, then by name."""
     counts = Counter(names)
-    order = sorted((-count, name) for name, count in counts.items() if name is not None)
-    return tuple(Count(short(name), -count) for count, name in order[:LIMIT])
+    return most_frequent({name: n for name, n in counts.items() if name is not None}, LIMIT).rows
 
 
 def asked(episodes: Episodes, sql: str) -> list[Row]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -88,24 +88,29 @@ def _success(runs: Sequence[EvaluatedRun]) -> Plot | None:
 
 def _score_dots(runs: Sequence[EvaluatedRun]) -> list[_Dot]:
     """Shares; other figures have scales of their own."""
-    often = Counter(
-        name
-        for _, name in {
-            (item.label, figure.name)
-            for run in runs
-            for item in run.scorers
-            for figure in item.figures
-        }
+    lines = _lines(
+        (scorer.label, figure.name)
+        for run in runs
+        for scorer in run.scorers
+        for figure in scorer.figures
     )
     dots: list[_Dot] = []
     for place, run in enumerate(runs):
         for scorer in run.scorers:
             for figure in scorer.figures:
                 if _unit(figure):
-                    text = f"{scorer.label}: {figure.name}"
-                    line = text if often[figure.name] > 1 else figure.name
-                    dots += _dots(line, place, figure)
+                    dots += _dots(lines[scorer.label, figure.name], place, figure)
     return dots
+
+
+def _lines(pairs: Iterable[tuple[str | None, str]]) -> dict[tuple[str | None, str], str]:
+    """What figures of scorers are called: their names, after the scorer where several have one."""
+    known = set(pairs)
+    often = Counter(name for _, name in known)
+    return {
+        (scorer, name): f"{scorer}: {name}" if scorer is not None and often[name] > 1 else name
+        for scorer, name in known
+    }
 
 
 def _unit(figure: Figure) -> bool:
@@ -188,9 +193,7 @@ def _legend(axes: Axes, names: Sequence[tuple[str, int]]) -> None:
 def _differences(evaluation: Evaluation) -> Plot | None:
     """Differences of shares to the baseline, around 0."""
     numbers = {run.name: place for place, run in enumerate(evaluation.runs)}
-    often = Counter(
-        name for _, name in {(item.scorer, item.metric) for item in evaluation.comparisons}
-    )
+    lines = _lines((item.scorer, item.metric) for item in evaluation.comparisons)
     same = unchanged(evaluation.comparisons)
     dots: list[_Dot] = []
     for comparison in evaluation.comparisons:
@@ -198,8 +201,7 @@ def _differences(evaluation: Evaluation) -> Plot | None:
         wide = any(abs(end or 0) > 1 for end in (figure.value, figure.low, figure.high))
         if figure.amount or wide or (comparison.scorer, comparison.metric) in same:
             continue
-        alone = comparison.scorer is None or often[comparison.metric] == 1
-        line = comparison.metric if alone else f"{comparison.scorer}: {comparison.metric}"
+        line = lines[comparison.scorer, comparison.metric]
         dots += _dots(line, numbers[comparison.second], figure)
     alt = "; ".join(f"{dot.line} {dot.value:+.3f}" for dot in dots[:5])
     below = "difference to the baseline, with 95 % interval"

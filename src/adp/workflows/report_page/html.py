@@ -5,13 +5,11 @@ from __future__ import annotations
 import base64
 import functools
 from importlib import resources
-from typing import TYPE_CHECKING
+
+import jinja2
 
 from adp.workflows.report_page.drawing import WIDTH
 from adp.workflows.report_page.model import Page
-
-if TYPE_CHECKING:
-    from jinja2 import Template
 
 _FILES = resources.files("adp.workflows.report_page")
 
@@ -29,10 +27,8 @@ def html_page(page: Page) -> str:
 
 
 @functools.cache
-def _template() -> Template:
+def _template() -> jinja2.Template:
     """The template, compiled once: that takes as long as a page."""
-    import jinja2
-
     engine = jinja2.Environment(
         autoescape=True,
         undefined=jinja2.StrictUndefined,

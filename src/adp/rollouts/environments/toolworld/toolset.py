@@ -19,7 +19,7 @@ from adp.rollouts.environments.toolworld.world import (
     name_of,
     number_of,
 )
-from adp.rollouts.tools import FunctionTool, ToolError
+from adp.rollouts.tools import FunctionTool, ToolError, arguments_schema
 from adp.rollouts.turns import Result
 
 _ENTITY = {"type": "string", "description": "Name of an entity."}
@@ -159,12 +159,7 @@ def tool_for(role: str, name: str) -> FunctionTool:
     environment, which knows the world, does the rest.
     """
     about = ROLES[role]
-    parameters = {
-        "type": "object",
-        "properties": dict(about.properties),
-        "required": list(about.properties),
-        "additionalProperties": False,
-    }
+    parameters = arguments_schema(about.properties)
     return FunctionTool(name, about.description, parameters, _checked, read_only=True)
 
 

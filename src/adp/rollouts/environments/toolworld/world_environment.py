@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -16,7 +15,7 @@ from adp.rollouts.environments.toolworld.tasks import ToolworldSettings, make_ta
 from adp.rollouts.environments.toolworld.toolset import ROLES, tool_for
 from adp.rollouts.environments.toolworld.world import World, number_of
 from adp.rollouts.tool_environment import ToolEnvironment
-from adp.rollouts.tools import FunctionTool, ToolError, carry_out, failed, result_text
+from adp.rollouts.tools import ToolError, carry_out, failed, result_text
 from adp.rollouts.turns import Call, ErrorType, Outcome, Result, Turn
 from adp_schema.errors import UsageError
 from adp_schema.model import Task, Trajectory
@@ -49,16 +48,11 @@ class Toolworld(ToolEnvironment):
         self._plan: list[PlannedAction] = []
         self._right = ""
         self._roles: dict[str, str] = {}
-        self._tools: dict[str, FunctionTool] = {}
         self._failures = 0.0
         self._left = 0
         self._answered: set[str] = set()
         self._tries: Counter[str] = Counter()
         self._counts: Counter[str] = Counter()
-
-    def offered(self) -> Sequence[FunctionTool]:
-        """The tools of the task."""
-        return list(self._tools.values())
 
     def system(self) -> str:
         """How to answer."""
@@ -89,7 +83,7 @@ class Toolworld(ToolEnvironment):
             self._world = World(int(config["world"]), config["split"])
             self._plan, self._right = question.solve(self._world)
             self._roles = {name: role for role, name in config["tools"]}
-            self._tools = {name: tool_for(role, name) for role, name in config["tools"]}
+            self.functions = {name: tool_for(role, name) for role, name in config["tools"]}
             missing = {action.role for action in self._plan} - set(self._roles.values())
             if missing:
                 raise ValueError(f"no tool does {', '.join(sorted(missing))}")
@@ -130,7 +124,7 @@ class Toolworld(ToolEnvironment):
 
     def _carry_out(self, call: Call) -> tuple[Result, str]:
         """Result and label of one call."""
-        checked = carry_out(call, self._tools)
+        checked = carry_out(call, self.functions)
         if checked.error is not None:
             self._count(MALFORMED)
             return checked, MALFORMED
