@@ -1,7 +1,7 @@
-"""The report of evaluations; `adp.workflows.report` writes it.
+"""The report of evaluations: one HTML file that needs nothing else, Markdown, or the numbers.
 
     found = evaluation([Store.open("base"), Store.open("tuned")])
-    report_page(found), found.plain()
+    html_report(found), markdown_report(found), found.plain()
 
 `episodes` and `numbers` collect, `sections` puts the numbers into tables of text, `plots` draws
 them.
@@ -15,10 +15,10 @@ from adp.workflows.report_eval.model import Evaluation
 from adp.workflows.report_eval.numbers import EvaluationOptions, evaluation
 from adp.workflows.report_eval.plots import draw
 from adp.workflows.report_eval.sections import sections, tiles
-from adp.workflows.report_page import Page
+from adp.workflows.report_page import Page, html_page, markdown_page
 from adp.workflows.report_page.words import name
 
-__all__ = ["Evaluation", "EvaluationOptions", "evaluation", "report_page"]
+__all__ = ["Evaluation", "EvaluationOptions", "evaluation", "html_report", "markdown_report"]
 
 
 def report_page(value: Evaluation) -> Page:
@@ -33,3 +33,13 @@ def report_page(value: Evaluation) -> Page:
         all_sections=sections(value),
         draw=partial(draw, value),
     )
+
+
+def html_report(value: Evaluation) -> str:
+    """Write the report as HTML; see `html_page`."""
+    return html_page(report_page(value))
+
+
+def markdown_report(value: Evaluation, *, level: int = 1) -> str:
+    """Write the report as Markdown; see `markdown_page`."""
+    return markdown_page(report_page(value), level=level)
