@@ -19,7 +19,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from pydantic import ConfigDict
 
@@ -28,6 +28,8 @@ from adp.core.registry import Registry
 from adp.rollouts.turns import Message, Outcome, Tool, Turn
 from adp_schema.errors import UsageError
 from adp_schema.model import Task, Trajectory
+
+_T = TypeVar("_T")
 
 
 class CannotForkError(UsageError):
@@ -154,7 +156,7 @@ class InThread:
         self.inner = inner
         self._blocking = bool(getattr(inner, "blocking", False))
 
-    async def _run(self, method: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    async def _run(self, method: Callable[..., _T], *args: Any, **options: Any) -> _T:
         if self._blocking:
             return await asyncio.to_thread(method, *args, **options)
         return method(*args, **options)
@@ -165,18 +167,15 @@ class InThread:
 
     async def reset(self, task: Task | None = None, *, seed: int | None = None) -> Start:
         """Begin an episode."""
-        start: Start = await self._run(self.inner.reset, task, seed=seed)
-        return start
+        return await self._run(self.inner.reset, task, seed=seed)
 
     async def step(self, turn: Turn) -> Outcome:
         """Carry out a turn."""
-        outcome: Outcome = await self._run(self.inner.step, turn)
-        return outcome
+        return await self._run(self.inner.step, turn)
 
     async def score(self, trajectory: Trajectory) -> Verdict:
         """Judge the finished episode."""
-        verdict: Verdict = await self._run(self.inner.score, trajectory)
-        return verdict
+        return await self._run(self.inner.score, trajectory)
 
     def fork(self) -> InThread:
         """An independent copy in the same state."""

@@ -8,8 +8,8 @@ from typing import Self
 
 from adp.rollouts.answer_match import judged
 from adp.rollouts.environment import CannotForkError, Start, Verdict
-from adp.rollouts.tools import FunctionTool, carry_out
-from adp.rollouts.turns import ErrorType, Outcome, Result, Tool, Turn
+from adp.rollouts.tools import FunctionTool, carry_out, carry_out_async
+from adp.rollouts.turns import Call, ErrorType, Outcome, Result, Tool, Turn
 from adp_schema.errors import UsageError
 from adp_schema.model import Task, Trajectory
 
@@ -74,7 +74,17 @@ class ToolEnvironment:
         if not turn.calls:
             return self.finish(turn)
         tools = {tool.name: tool for tool in self.offered()}
-        return Outcome(results=tuple(carry_out(call, tools) for call in turn.calls))
+        return self._outcome(
+            [over(call) if self.is_over() else carry_out(call, tools) for call in turn.calls]
+        )
+
+    def is_over(self) -> bool:
+        """Whether a call has ended the episode."""
+        return False
+
+    def _outcome(self, results: Sequence[Result]) -> Outcome:
+        done = self.is_over()
+        return Outcome(tuple(results), terminated=done, stop_reason="done" if done else None)
 
     def finish(self, turn: Turn) -> Outcome:
         """What an answer does: it ends the episode."""
@@ -98,6 +108,42 @@ class ToolEnvironment:
 
     def close(self) -> None:
         """Nothing to free."""
+
+
+class AsyncToolEnvironment:
+    """The same for tools of which some are coroutine functions; subclasses begin and end episodes.
+
+    Args:
+        inner: the environment whose tools are awaited, one after the other.
+    """
+
+    def __init__(self, inner: ToolEnvironment) -> None:
+        self._inner = inner
+
+    def tools(self) -> Sequence[Tool]:
+        """The tools on offer now, in the OpenAI shape."""
+        return self._inner.tools()
+
+    async def step(self, turn: Turn) -> Outcome:
+        """Carry out a turn: its calls one after the other, or the answer."""
+        inner = self._inner
+        if turn.malformed is not None or not turn.calls:
+            return inner.step(turn)
+        results = []
+        for call in turn.calls:
+            ended = inner.is_over()
+            results.append(over(call) if ended else await carry_out_async(call, inner.functions))
+        return inner._outcome(results)
+
+    async def score(self, trajectory: Trajectory) -> Verdict:
+        """Judge the finished episode."""
+        return self._inner.score(trajectory)
+
+
+def over(call: Call) -> Result:
+    """What is told about a call after the end of the episode."""
+    text = "Error: the episode is over"
+    return Result(text, call_id=call.call_id, name=call.name, error=ErrorType.LIMIT)
 
 
 def unreadable(turn: Turn) -> Result:

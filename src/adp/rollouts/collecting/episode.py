@@ -19,7 +19,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from adp.rollouts.collecting.actor import Acted, Actor, ActorView, Past
 from adp.rollouts.collecting.contract import (
@@ -46,6 +46,8 @@ from adp.rollouts.turns import Outcome, Tool, Turn
 from adp_schema.errors import MissingExtraError, UsageError
 from adp_schema.ids import digest
 from adp_schema.model import Trajectory
+
+_T = TypeVar("_T")
 
 TIMEOUT = "timeout"
 """The ``stop_reason`` of an episode whose time ran out while it waited for others."""
@@ -253,8 +255,7 @@ class _Episode:
         except UsageError as error:
             # The episode is under way, so the call itself was right.
             raise _Broken(ENVIRONMENT, str(error), "refused") from error
-        outcome: Outcome = _checked(ENVIRONMENT, checked_outcome, given, turn)
-        return outcome
+        return _checked(ENVIRONMENT, checked_outcome, given, turn)
 
     def _offered(self) -> list[Tool]:
         try:
@@ -309,7 +310,7 @@ async def _guarded(
         raise _Broken(kind, error_text(error)) from error
 
 
-def _checked(kind: str, function: Callable[..., Any], *args: Any) -> Any:
+def _checked(kind: str, function: Callable[..., _T], *args: Any) -> _T:
     """Take in what foreign code answered; what cannot be taken becomes a broken episode."""
     try:
         return function(*args)

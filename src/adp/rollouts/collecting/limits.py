@@ -14,10 +14,14 @@ from adp_schema.errors import UsageError
 class Limits(Settings):
     """Budgets of one episode. The one that is reached first cuts it: it is *truncated*."""
 
-    max_turns: int | None = Field(default=30, ge=1, description="Turns of the agent.")
-    max_calls: int | None = Field(default=None, ge=1, description="Calls of tools.")
-    max_tokens: int | None = Field(default=None, ge=1, description="Tokens that the agent writes.")
-    max_seconds: float | None = Field(default=None, gt=0, description="Wall time, in seconds.")
+    max_turns: int | None = Field(default=30, ge=1)
+    """Turns of the agent."""
+    max_calls: int | None = Field(default=None, ge=1)
+    """Calls of tools."""
+    max_tokens: int | None = Field(default=None, ge=1)
+    """Tokens that the agent writes."""
+    max_seconds: float | None = Field(default=None, gt=0)
+    """Wall time, in seconds."""
 
     def reached(self, turns: int, calls: int, tokens: int, seconds: float) -> str | None:
         """The name of the budget that is used up; None when there is some of each left."""

@@ -17,9 +17,12 @@ class Totals(Settings):
     Tokens and cost count all that the store holds; seconds count from the beginning of the call.
     """
 
-    tokens: int | None = Field(default=None, ge=1, description="Tokens, those of prompts included.")
-    cost: float | None = Field(default=None, gt=0, description="Cost in US dollars.")
-    seconds: float | None = Field(default=None, gt=0, description="Wall time, in seconds.")
+    tokens: int | None = Field(default=None, ge=1)
+    """Tokens, those of prompts included."""
+    cost: float | None = Field(default=None, gt=0)
+    """Cost in US dollars."""
+    seconds: float | None = Field(default=None, gt=0)
+    """Wall time, in seconds."""
 
     def reached(self, tokens: int, cost: float, seconds: float) -> str | None:
         """The name of the budget that is used up; None when there is some of each left."""
@@ -35,31 +38,35 @@ class Totals(Settings):
 class CollectSettings(Settings):
     """Settings of a run. Those of the upper half decide what an episode is, and never change."""
 
-    dataset: str | None = Field(
-        default=None, min_length=1, description="Data set of the trajectories; the store's name."
-    )
-    environment: str | None = Field(default=None, description="Name of the environment.")
-    policy: str | None = Field(default=None, description="Name of the policy.")
-    seed: int = Field(default=0, description="Seed of the run.")
-    limits: Limits = Field(default_factory=Limits, description="Budgets of an episode.")
-    timed: bool = Field(default=True, description="Keep times, which differ from run to run.")
-    facts: Mapping[str, Any] = Field(
-        default_factory=dict, description="What else must not change: JSON, without secrets."
-    )
-    since: tuple[str, ...] = Field(
-        default=(), description="Finished stores of the same run; what they hold is left out."
-    )
+    dataset: str | None = Field(default=None, min_length=1)
+    """Data set of the trajectories; the store's name."""
+    environment: str | None = None
+    """Name of the environment."""
+    policy: str | None = None
+    """Name of the policy."""
+    seed: int = 0
+    """Seed of the run."""
+    limits: Limits = Field(default_factory=Limits)
+    """Budgets of an episode."""
+    timed: bool = True
+    """Keep times, which differ from run to run."""
+    facts: Mapping[str, Any] = Field(default_factory=dict)
+    """What else must not change: JSON, without secrets."""
+    since: tuple[str, ...] = ()
+    """Finished stores of the same run; what they hold is left out."""
 
-    n: int = Field(default=1, ge=1, description="Attempts at each task.")
-    concurrency: int = Field(default=64, ge=1, description="Episodes that run at once.")
-    totals: Totals = Field(default_factory=Totals, description="Budgets of the run.")
-    max_failures: int = Field(
-        default=20, ge=1, description="Episodes in a row that broke for one reason stop the run."
-    )
-    retry_failed: bool = Field(default=False, description="Try broken episodes again.")
-    seal: bool | None = Field(
-        default=None, description="End the store; None: when all is done and nothing broke."
-    )
+    n: int = Field(default=1, ge=1)
+    """Attempts at each task."""
+    concurrency: int = Field(default=64, ge=1)
+    """Episodes that run at once."""
+    totals: Totals = Field(default_factory=Totals)
+    """Budgets of the run."""
+    max_failures: int = Field(default=20, ge=1)
+    """Episodes in a row that broke for one reason stop the run."""
+    retry_failed: bool = False
+    """Try broken episodes again."""
+    seal: bool | None = None
+    """End the store; None: when all is done and nothing broke."""
 
     def within(self, environment: Any) -> CollectSettings:
         """The settings with the limits that an environment has of its own; see `limits_in`."""

@@ -96,10 +96,9 @@ def read_task_file(path: Path, split: str | None = None) -> TaskSet:
     for number, record in _records(path):
         task_set.records += 1
         place = f"{path.name}#{number}"
-        if isinstance(record, _Unreadable):
-            task_set.refuse(f"{place}: {record.reason}")
-            continue
         try:
+            if isinstance(record, ValueError):
+                raise record
             task = task_of(record)
         except (ValueError, RecursionError) as error:
             task_set.refuse(f"{place}: {error}")
@@ -237,11 +236,6 @@ def _load(text: str) -> Any:
     return json.loads(text, parse_constant=_refuse_number)
 
 
-@dataclass(frozen=True)
-class _Unreadable:
-    reason: str
-
-
 def _records(path: Path) -> Iterator[tuple[int, Any]]:
     """The records of a file with their numbers: of JSON lines and CSV, those of the lines."""
     try:
@@ -268,9 +262,9 @@ def _of_lines(data: bytes) -> Iterator[tuple[int, Any]]:
         try:
             yield number, _load(line.decode("utf-8"))
         except UnicodeDecodeError as error:
-            yield number, _Unreadable(f"it is not UTF-8: {error.reason} at byte {error.start}")
+            yield number, ValueError(f"it is not UTF-8: {error.reason} at byte {error.start}")
         except (ValueError, RecursionError) as error:
-            yield number, _Unreadable(f"it is no JSON: {error}")
+            yield number, ValueError(f"it is no JSON: {error}")
 
 
 def _of_document(path: Path, value: Any) -> Iterator[tuple[int, Any]]:
@@ -293,8 +287,8 @@ def _of_csv(path: Path, data: bytes) -> Iterator[tuple[int, Any]]:
     try:
         for row in reader:
             if None in row or None in row.values():
-                yield reader.line_num, _Unreadable("it has another number of cells than the head")
+                yield reader.line_num, ValueError("it has another number of cells than the head")
             else:
                 yield reader.line_num, {key: value for key, value in row.items() if value != ""}
     except csv.Error as error:
-        yield reader.line_num + 1, _Unreadable(f"it is no CSV: {error}")
+        yield reader.line_num + 1, ValueError(f"it is no CSV: {error}")

@@ -21,8 +21,10 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
+
+import httpx2
 
 from adp.rendering.arguments import whole_text
 from adp.rollouts.endpoint.errors import (
@@ -42,9 +44,6 @@ from adp.rollouts.endpoint.settings import EndpointSettings
 from adp.rollouts.endpoint.stream import StreamedAnswer
 from adp_schema.errors import UsageError
 from adp_schema.ids import digest
-
-if TYPE_CHECKING:
-    import httpx2
 
 LARGEST = 64 << 20
 """Bytes of an answer."""
@@ -206,8 +205,6 @@ class Endpoint:
         Raises:
             Failure: another try may help.
         """
-        import httpx2
-
         async with self._slots:
             try:
                 left = min(self.settings.timeout, end - time.monotonic())
@@ -264,8 +261,6 @@ class Endpoint:
 
     def _connected(self) -> httpx2.AsyncClient:
         """The client of this event loop: connections do not outlive a loop."""
-        import httpx2
-
         loop = asyncio.get_running_loop()
         if self._client is None or self._loop is not loop:
             options = self.settings

@@ -15,10 +15,11 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from adp.rollouts.policy import InfrastructureError
 from adp_schema.errors import AdpError, UsageError
 
 
-class EndpointError(AdpError):
+class EndpointError(InfrastructureError):
     """No answer could be had from an endpoint.
 
     Args:
@@ -26,10 +27,6 @@ class EndpointError(AdpError):
             ``cut_answer``, ``bad_answer``, ``too_large``.
         message: one sentence.
     """
-
-    def __init__(self, kind: str, message: str) -> None:
-        super().__init__(message)
-        self.kind = kind
 
 
 class FormatError(AdpError):

@@ -18,31 +18,25 @@ _KEY = "OPENAI_API_KEY"
 class EndpointSettings(Settings):
     """Where an endpoint is, and how patient to be with it."""
 
-    base_url: str = free(OPENAI, "URL before /chat/completions.")
-    api_key_env: str | None = free(
-        _KEY,
-        "Environment variable with the key. The default is sent to api.openai.com alone: name it "
-        "to send it elsewhere.",
-    )
-    headers: dict[str, str] = Field(
-        default_factory=dict,
-        description="Further headers; a value $NAME is read from the environment.",
-        json_schema_extra=FREE,
-    )
-    timeout: float = free(600.0, "Seconds of one try.", gt=0)
-    retries: int = free(5, "Tries after the first one.", ge=0)
-    retry_seconds: float = free(
-        1800.0,
-        "Seconds for all tries of a turn and the waits between them.",
-        gt=0,
-    )
-    first_wait: float = free(1.0, "Longest first wait, in seconds; it doubles.", ge=0)
-    longest_wait: float = free(
-        60.0,
-        "Longest wait, in seconds, also when the server asks for more.",
-        ge=0,
-    )
-    concurrency: int = free(64, "Requests at a time.", ge=1)
+    base_url: str = free(OPENAI)
+    """URL before /chat/completions."""
+    api_key_env: str | None = free(_KEY)
+    """Environment variable with the key. The default is sent to api.openai.com alone: name it to
+    send it elsewhere."""
+    headers: dict[str, str] = Field(default_factory=dict, json_schema_extra=FREE)
+    """Further headers; a value $NAME is read from the environment."""
+    timeout: float = free(600.0, gt=0)
+    """Seconds of one try."""
+    retries: int = free(5, ge=0)
+    """Tries after the first one."""
+    retry_seconds: float = free(1800.0, gt=0)
+    """Seconds for all tries of a turn and the waits between them."""
+    first_wait: float = free(1.0, ge=0)
+    """Longest first wait, in seconds; it doubles."""
+    longest_wait: float = free(60.0, ge=0)
+    """Longest wait, in seconds, also when the server asks for more."""
+    concurrency: int = free(64, ge=1)
+    """Requests at a time."""
 
     def sent_headers(self) -> dict[str, str]:
         """The further headers with their values.

@@ -59,7 +59,8 @@ class Calculator(ToolEnvironment):
 class CalculatorSettings(Settings):
     """Settings of the environment ``calculator``."""
 
-    steps: int = Field(default=3, ge=1, le=10, description="Most operations in one of its tasks.")
+    steps: int = Field(default=3, ge=1, le=10)
+    """Most operations in one of its tasks."""
 
 
 def _expression(rng: random.Random, steps: int) -> str:

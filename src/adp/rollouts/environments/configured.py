@@ -27,9 +27,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from adp.core.input_files import read_text
+from adp.core.options import OptionsModel
 from adp.rollouts.environment import EnvironmentKind, Settings
 from adp.rollouts.environments.calculator import CALCULATOR
 from adp.rollouts.environments.configured_api import Api
@@ -45,54 +46,61 @@ from adp_schema.errors import InputError, UsageError
 _NOTHING = {"type": "object", "properties": {}}
 
 
-class _Tool(BaseModel):
+class _Tool(OptionsModel):
     """What all tools of a configuration have."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: str = Field(min_length=1, description="Name of the tool.")
-    description: str = Field(default="", description="What it does, for the agent.")
-    parameters: dict[str, Any] = Field(
-        default_factory=lambda: dict(_NOTHING), description="JSON Schema of the arguments."
-    )
+    name: str = Field(min_length=1)
+    """Name of the tool."""
+    description: str = ""
+    """What it does, for the agent."""
+    parameters: dict[str, Any] = Field(default_factory=lambda: dict(_NOTHING))
+    """JSON Schema of the arguments."""
 
 
 class FunctionEntry(_Tool):
     """A tool that comes with this package."""
 
     type: Literal["function"] = "function"
-    function: str | None = Field(
-        default=None, description="calculator, weather or search; without it, that of the name."
-    )
-    corpus: Path | None = Field(default=None, description="Documents of search.")
-    limit: int = Field(default=5, ge=1, le=100, description="Documents that search shows.")
+    function: str | None = None
+    """calculator, weather or search; without it, that of the name."""
+    corpus: Path | None = None
+    """Documents of search."""
+    limit: int = Field(default=5, ge=1, le=100)
+    """Documents that search shows."""
 
 
 class ApiEntry(_Tool):
     """A tool that asks an HTTP server."""
 
     type: Literal["api"]
-    url: str = Field(description="Address; {name} in its path or query is an argument.")
-    method: Literal["GET", "POST"] = Field(default="POST", description="GET or POST.")
-    headers: dict[str, str] = Field(
-        default_factory=dict, description="Headers; ${NAME} is an environment variable."
-    )
-    timeout: float = Field(default=30.0, gt=0, description="Seconds that a call may take.")
-    longest: int = Field(default=100_000, ge=1, description="Bytes that an answer may have.")
+    url: str
+    """Address; {name} in its path or query is an argument."""
+    method: Literal["GET", "POST"] = "POST"
+    """GET or POST."""
+    headers: dict[str, str] = Field(default_factory=dict)
+    """Headers; ${NAME} is an environment variable."""
+    timeout: float = Field(default=30.0, gt=0)
+    """Seconds that a call may take."""
+    longest: int = Field(default=100_000, ge=1)
+    """Bytes that an answer may have."""
 
 
 class CommandEntry(_Tool):
     """A tool that runs a program."""
 
     type: Literal["command"]
-    command: tuple[str, ...] = Field(
-        min_length=1, description="The program and its arguments; {name} is an argument."
-    )
-    env: tuple[str, ...] = Field(default=(), description="Environment variables that it gets.")
-    folder: Path | None = Field(default=None, description="Where it runs; else an empty folder.")
-    timeout: float = Field(default=30.0, gt=0, description="Seconds that a call may take.")
-    longest: int = Field(default=100_000, ge=1, description="Bytes that it may write.")
-    memory_mb: int = Field(default=1024, ge=64, description="Memory that it may take.")
+    command: tuple[str, ...] = Field(min_length=1)
+    """The program and its arguments; {name} is an argument."""
+    env: tuple[str, ...] = ()
+    """Environment variables that it gets."""
+    folder: Path | None = None
+    """Where it runs; else an empty folder."""
+    timeout: float = Field(default=30.0, gt=0)
+    """Seconds that a call may take."""
+    longest: int = Field(default=100_000, ge=1)
+    """Bytes that it may write."""
+    memory_mb: int = Field(default=1024, ge=64)
+    """Memory that it may take."""
 
 
 Entry = FunctionEntry | ApiEntry | CommandEntry
@@ -102,10 +110,10 @@ _ENTRIES: TypeAdapter[Entry] = TypeAdapter(Annotated[Entry, Field(discriminator=
 class ConfiguredSettings(Settings):
     """Settings of the environment ``configured``."""
 
-    file: Path = Field(description="JSON or YAML file with a list 'tools'.")
-    allow_commands: bool = Field(
-        default=False, description="Whether tools of type command may run programs."
-    )
+    file: Path
+    """JSON or YAML file with a list 'tools'."""
+    allow_commands: bool = False
+    """Whether tools of type command may run programs."""
 
 
 class Configured(ToolEnvironment):

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
+import httpx2
+
 from adp.core.json_values import json_or_none
 from adp.rollouts.environments.configured_command import PLACE, word_of
 from adp.rollouts.environments.variables import expanded, variables_of
@@ -93,8 +95,6 @@ class Api:
         Raises:
             ToolError: it cannot be asked like this, it refuses, fails or takes too long.
         """
-        import httpx2
-
         url, body = self.address(arguments)
         headers = {name: expanded(value) for name, value in self.headers.items()}
         # What is not packed cannot grow when it is unpacked.
@@ -145,8 +145,6 @@ class Api:
         The time of the client holds for each part that arrives; a server that sends its headers
         byte by byte would never be late. So the time of all is limited, too.
         """
-        import httpx2
-
         method: str = self.method
         async with (
             asyncio.timeout(self.timeout),
@@ -214,8 +212,6 @@ def _alone(work: Coroutine[Any, Any, _T]) -> _T:
 @functools.cache
 def _certificates() -> Any:
     """The certificates that are trusted; reading them takes long."""
-    import httpx2
-
     return httpx2.create_ssl_context()
 
 

@@ -15,16 +15,16 @@ import copy
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic import Field
 
 from adp.core.json_values import json_or_none
 from adp.rollouts.environment import CannotForkError, EnvironmentKind, Settings, Start, Verdict
-from adp.rollouts.environments.from_object import over
 from adp.rollouts.environments.gymnasium_spaces import action_of, observed, schema_of
 from adp.rollouts.tool_environment import ToolEnvironment
-from adp.rollouts.tools import FunctionTool, arguments_schema, carry_out
+from adp.rollouts.tools import FunctionTool, arguments_schema
 from adp.rollouts.turns import Outcome, Result, Turn
 from adp_schema.errors import MissingExtraError, UsageError
 from adp_schema.ids import digest
@@ -38,18 +38,18 @@ _MOST_SEED = 2**31
 class GymnasiumSettings(Settings):
     """Settings of the environment ``gymnasium``."""
 
-    id: str = Field(description="Id of the environment, such as FrozenLake-v1.")
-    options: dict[str, Any] = Field(
-        default_factory=dict, description="Further arguments of gymnasium.make."
-    )
-    actions: tuple[str, ...] | None = Field(
-        default=None, description="Names of the actions of a discrete space, in order."
-    )
-    instruction: str | None = Field(default=None, description="What the agent is told to do.")
-    show_reward: bool = Field(default=False, description="Whether the agent reads the rewards.")
-    solved_at: float | None = Field(
-        default=None, description="Sum of rewards from which on an episode counts as solved."
-    )
+    id: str
+    """Id of the environment, such as FrozenLake-v1."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Further arguments of gymnasium.make."""
+    actions: tuple[str, ...] | None = None
+    """Names of the actions of a discrete space, in order."""
+    instruction: str | None = None
+    """What the agent is told to do."""
+    show_reward: bool = False
+    """Whether the agent reads the rewards."""
+    solved_at: float | None = None
+    """Sum of rewards from which on an episode counts as solved."""
 
 
 class GymnasiumEnvironment(ToolEnvironment):
@@ -102,22 +102,23 @@ class GymnasiumEnvironment(ToolEnvironment):
 
     def step(self, turn: Turn) -> Outcome:
         """Carry out a turn: actions in order, or an answer, which ends the episode."""
+        before = self._total
+        outcome = super().step(turn)
         if turn.malformed is not None or not turn.calls:
-            return super().step(turn)
-        before, acted = self._total, False
-        results = []
-        for call in turn.calls:
-            result = over(call) if self._ended else carry_out(call, self.functions)
-            acted = acted or result.error is None
-            results.append(result)
+            return outcome
+        acted = any(result.error is None for result in outcome.results)
         stopped = "truncated" if self._truncated else "terminated"
-        return Outcome(
-            tuple(results),
+        return replace(
+            outcome,
             reward=self._total - before if acted else None,
             terminated=self._ended and not self._truncated,
             truncated=self._truncated,
             stop_reason=stopped if self._ended else None,
         )
+
+    def is_over(self) -> bool:
+        """Whether an action has ended the episode."""
+        return self._ended
 
     def _act(self, action: Any) -> Result:
         names = self._settings.actions

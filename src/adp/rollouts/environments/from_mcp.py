@@ -26,14 +26,14 @@ from typing import Any, TextIO
 
 from pydantic import Field, model_validator
 
-from adp.rollouts.environment import CannotForkError, EnvironmentKind, Settings, Start, Verdict
+from adp.rollouts.environment import CannotForkError, EnvironmentKind, Settings, Start
 from adp.rollouts.environments.variables import expanded, variable
 from adp.rollouts.policy import InfrastructureError
-from adp.rollouts.tool_environment import ToolEnvironment, by_name, unreadable
-from adp.rollouts.tools import LONGEST_REASON, FunctionTool, ToolError, carry_out_async, failed
-from adp.rollouts.turns import ErrorType, Outcome, Result, Tool, Turn
+from adp.rollouts.tool_environment import AsyncToolEnvironment, ToolEnvironment, by_name
+from adp.rollouts.tools import LONGEST_REASON, FunctionTool, ToolError, failed
+from adp.rollouts.turns import ErrorType, Result
 from adp_schema.errors import MissingExtraError, UsageError
-from adp_schema.model import Task, Trajectory
+from adp_schema.model import Task
 
 _CLOSED, _TIMEOUT = -32000, -32001
 _BY_CODE = {-32601: ErrorType.UNKNOWN_TOOL, -32602: ErrorType.INVALID_ARGS}
@@ -46,29 +46,22 @@ _TAIL = 300
 class McpSettings(Settings):
     """Settings of the environment ``mcp``."""
 
-    command: tuple[str, ...] | None = Field(
-        default=None, min_length=1, description="Program of the server and its arguments."
-    )
-    url: str | None = Field(
-        default=None, pattern="^https?://", description="Address of the server (streamable HTTP)."
-    )
-    env: tuple[str, ...] = Field(
-        default=(), description="Names of environment variables that the server process gets."
-    )
-    headers: dict[str, str] = Field(
-        default_factory=dict,
-        description="Headers of HTTP; ${NAME} stands for an environment variable.",
-    )
-    only: tuple[str, ...] | None = Field(
-        default=None, description="Names of the tools on offer; without it, all."
-    )
-    timeout: float = Field(default=30.0, gt=0, description="Seconds that a call may take.")
-    start_timeout: float = Field(
-        default=60.0, gt=0, description="Seconds that the server may take to begin."
-    )
-    longest: int = Field(
-        default=100_000, ge=1, description="Characters of a result that the agent reads."
-    )
+    command: tuple[str, ...] | None = Field(default=None, min_length=1)
+    """Program of the server and its arguments."""
+    url: str | None = Field(default=None, pattern="^https?://")
+    """Address of the server (streamable HTTP)."""
+    env: tuple[str, ...] = ()
+    """Names of environment variables that the server process gets."""
+    headers: dict[str, str] = Field(default_factory=dict)
+    """Headers of HTTP; ${NAME} stands for an environment variable."""
+    only: tuple[str, ...] | None = None
+    """Names of the tools on offer; without it, all."""
+    timeout: float = Field(default=30.0, gt=0)
+    """Seconds that a call may take."""
+    start_timeout: float = Field(default=60.0, gt=0)
+    """Seconds that the server may take to begin."""
+    longest: int = Field(default=100_000, ge=1)
+    """Characters of a result that the agent reads."""
 
     @model_validator(mode="after")
     def _one_server(self) -> McpSettings:
@@ -77,7 +70,7 @@ class McpSettings(Settings):
         return self
 
 
-class McpEnvironment:
+class McpEnvironment(AsyncToolEnvironment):
     """The tools of an MCP server.
 
     Args:
@@ -91,14 +84,10 @@ class McpEnvironment:
     def __init__(self, settings: McpSettings) -> None:
         _check(settings)
         self._settings = settings
-        self._inner = ToolEnvironment()  # how an episode begins and ends
+        super().__init__(ToolEnvironment())
         self._server: asyncio.Task[None] | None = None
         self._stop = asyncio.Event()
         self._client: Any = None
-
-    def tools(self) -> Sequence[Tool]:
-        """The tools of the server; none before `reset`."""
-        return self._inner.tools()
 
     async def reset(self, task: Task | None = None, *, seed: int | None = None) -> Start:
         """Connect to the server, and begin with the instruction of the task.
@@ -117,23 +106,6 @@ class McpEnvironment:
         except TimeoutError:
             raise _late(self._settings) from None
         return start
-
-    async def step(self, turn: Turn) -> Outcome:
-        """Carry out a turn: its calls in order, or the answer.
-
-        Raises:
-            InfrastructureError: the server is gone.
-        """
-        if turn.malformed is not None:
-            return Outcome(results=(unreadable(turn),))
-        if not turn.calls:
-            return self._inner.finish(turn)
-        tools = self._inner.functions
-        return Outcome(results=tuple([await carry_out_async(call, tools) for call in turn.calls]))
-
-    async def score(self, trajectory: Trajectory) -> Verdict:
-        """Judge the answer by the task's ``answers``."""
-        return self._inner.score(trajectory)
 
     def fork(self) -> McpEnvironment:
         """Not possible.

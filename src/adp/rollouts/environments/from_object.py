@@ -45,9 +45,7 @@ from weakref import WeakKeyDictionary
 from adp.rollouts.answer_match import judged
 from adp.rollouts.environment import CannotForkError, EnvironmentKind, Settings, Start, Verdict
 from adp.rollouts.environments.signatures import Signature, signature_of
-from adp.rollouts.tool_environment import ToolEnvironment, unreadable
-from adp.rollouts.tools import carry_out, carry_out_async
-from adp.rollouts.turns import Call, ErrorType, Outcome, Result, Tool, Turn
+from adp.rollouts.tool_environment import AsyncToolEnvironment, ToolEnvironment
 from adp_schema.errors import UsageError
 from adp_schema.model import Task, Trajectory
 
@@ -114,23 +112,9 @@ class ObjectEnvironment(ToolEnvironment):
             )
         return Start(({"role": "user", "content": text},))
 
-    def step(self, turn: Turn) -> Outcome:
-        """Carry out a turn: its calls in order, or the answer."""
-        if turn.malformed is not None or not turn.calls:
-            return super().step(turn)
-        results = [
-            over(call) if self.done else carry_out(call, self.functions) for call in turn.calls
-        ]
-        return self._outcome(results)
-
-    @property
-    def done(self) -> bool:
+    def is_over(self) -> bool:
         """Whether the object says that the episode is over."""
         return getattr(self.subject, "done", False) is True
-
-    def _outcome(self, results: Sequence[Result]) -> Outcome:
-        done = self.done
-        return Outcome(tuple(results), terminated=done, stop_reason="done" if done else None)
 
     def score(self, trajectory: Trajectory) -> Verdict:
         """The object's reward; without ``get_reward``, the task's answers decide."""
@@ -170,15 +154,17 @@ class ObjectEnvironment(ToolEnvironment):
             close_method()
 
 
-class AsyncObjectEnvironment:
+class AsyncObjectEnvironment(AsyncToolEnvironment):
     """The same for an object of which some methods are coroutine functions.
 
     Args:
         inner: the object as an environment.
     """
 
+    _inner: ObjectEnvironment
+
     def __init__(self, inner: ObjectEnvironment) -> None:
-        self._inner = inner
+        super().__init__(inner)
 
     @property
     def subject(self) -> Any:
@@ -190,28 +176,10 @@ class AsyncObjectEnvironment:
         """Turns of an episode, unless the user says others; None: the usual number."""
         return self._inner.max_turns
 
-    def tools(self) -> Sequence[Tool]:
-        """The public methods."""
-        return self._inner.tools()
-
     async def reset(self, task: Task | None = None, *, seed: int | None = None) -> Start:
         """See `ObjectEnvironment.reset`."""
         observation = _called(self.subject, "reset", columns_of(task, seed))
         return self._inner._begun(task, seed, await _waited(observation))
-
-    async def step(self, turn: Turn) -> Outcome:
-        """Carry out a turn: its calls one after the other, or the answer."""
-        if turn.malformed is not None:
-            return Outcome(results=(unreadable(turn),))
-        if not turn.calls:
-            return self._inner.finish(turn)
-        results = []
-        for call in turn.calls:
-            done = self._inner.done
-            results.append(
-                over(call) if done else await carry_out_async(call, self._inner.functions)
-            )
-        return self._inner._outcome(results)
 
     async def score(self, trajectory: Trajectory) -> Verdict:
         """See `ObjectEnvironment.score`."""
@@ -344,12 +312,6 @@ _JSON_COLUMNS = frozenset(
         *("environment_config", "reward_spec", "extra"),
     }
 )
-
-
-def over(call: Call) -> Result:
-    """What is told about a call after the end of the episode."""
-    text = "Error: the episode is over"
-    return Result(text, call_id=call.call_id, name=call.name, error=ErrorType.LIMIT)
 
 
 def _value(text: str) -> Any:

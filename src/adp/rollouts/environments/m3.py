@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from adp.rollouts.environment import ENVIRONMENTS, EnvironmentKind
 from adp.rollouts.environments.m3_environment import M3Environment
-from adp.rollouts.environments.m3_settings import M3Settings
+from adp.rollouts.environments.m3_scenario import M3Settings
 from adp.rollouts.environments.m3_tasks import split_of, tasks_of
 from adp.rollouts.spec import load
 from adp_schema.errors import UsageError

@@ -29,7 +29,7 @@ from adp.rollouts.answer_match import same_answer
 from adp.rollouts.environment import ENVIRONMENTS, CannotForkError, Environment, Start, Verdict
 from adp.rollouts.environments import m3_scenario as scenario
 from adp.rollouts.environments.m3_replay import PARALLEL, in_m3_words, recorded, replaying
-from adp.rollouts.environments.m3_settings import M3Settings
+from adp.rollouts.environments.m3_scenario import M3Settings
 from adp.rollouts.environments.m3_tasks import M3TaskConfig, config_of
 from adp.rollouts.experts import labels as category
 from adp.rollouts.experts.history import call_key

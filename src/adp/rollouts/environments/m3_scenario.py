@@ -9,7 +9,10 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
+from pydantic import Field
+
 from adp.rollouts.answer_match import final_part, normalised
+from adp.rollouts.environment import Settings
 from adp.rollouts.turns import Tool
 
 Availability = Literal["only_rag", "only_api", "both_api_rag", "neither_api_rag"]
@@ -58,6 +61,33 @@ DOCUMENTS: Mapping[str, Any] = {
     },
     "required": ["collection", "query"],
 }
+
+
+class M3Settings(Settings):
+    """Settings of the environment ``m3``."""
+
+    store: str | None = None
+    """Store of converted reference data, for its tasks."""
+    inner: str | None = None
+    """Spec of an environment whose tools are called instead."""
+    availability: Availability | None = None
+    """Which tools are on offer; none: what the task says."""
+    enforce: bool = False
+    """Refuse calls of tools that are not on offer; M3 does not."""
+    usage: str | None = None
+    """What is said about the use of tools; none: the task's words."""
+    ordering: Ordering | None = None
+    """Which sort of tools is to be called first."""
+    retrievers: tuple[str, ...] = (RETRIEVE,)
+    """Tools that retrieve documents."""
+    horizon: int = Field(default=10, ge=1)
+    """Steps over all turns."""
+    collapse: bool = True
+    """Replace what was done in a turn by its golden answer."""
+    refusals: bool = True
+    """Giving up is right when a tool that is needed is missing."""
+    results: Literal["m3", "plain"] = "m3"
+    """Whether results begin with M3's words, such as ToolCallError."""
 
 
 def retrieve_tool(collections: Iterable[str]) -> Tool:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field
-
 from adp.rollouts.environment import EnvironmentKind
 from adp.rollouts.sandbox.command import bubblewrap
 from adp.rollouts.sandbox.run import Completed, SandboxLimits, run_python
@@ -29,9 +27,8 @@ _STOPPED = {
 class PythonSettings(SandboxLimits):
     """Settings of the environment ``python``."""
 
-    unsafe: bool = Field(
-        default=False, description="Run without a sandbox, with all rights of this process."
-    )
+    unsafe: bool = False
+    """Run without a sandbox, with all rights of this process."""
 
 
 class PythonEnvironment(ToolEnvironment):

@@ -82,13 +82,14 @@ def retrieve_tool(collections: Mapping[str, Library], limit: int = 3) -> Functio
 class RetrieveSettings(Settings):
     """Settings of the environment ``retrieve_documents``."""
 
-    collections: Path = Field(
-        description="Folder of the collections: each folder or file of documents in it is one.",
-        json_schema_extra=CONTENT,
-    )
-    limit: int = Field(default=3, ge=1, le=100, description="Documents that a call gives.")
-    k1: float = Field(default=1.2, ge=0, description="How much repeating a word counts.")
-    b: float = Field(default=0.75, ge=0, le=1, description="How much length counts against it.")
+    collections: Path = Field(json_schema_extra=CONTENT)
+    """Folder of the collections: each folder or file of documents in it is one."""
+    limit: int = Field(default=3, ge=1, le=100)
+    """Documents that a call gives."""
+    k1: float = Field(default=1.2, ge=0)
+    """How much repeating a word counts."""
+    b: float = Field(default=0.75, ge=0, le=1)
+    """How much length counts against it."""
 
 
 class RetrieveDocuments(ToolEnvironment):

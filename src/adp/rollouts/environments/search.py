@@ -170,18 +170,16 @@ def _shortened(text: str) -> str:
 class SearchSettings(Settings):
     """Settings of the environment ``search``."""
 
-    corpus: Path | None = Field(
-        default=None,
-        description="File or folder of documents, or a store; without it, a few to try.",
-        json_schema_extra=CONTENT,
-    )
-    column: str | None = Field(
-        default=None,
-        description="When the corpus is a store: its texts, such as tasks.instruction.",
-    )
-    limit: int = Field(default=5, ge=1, le=100, description="Documents that a search shows.")
-    k1: float = Field(default=1.2, ge=0, description="How much repeating a word counts.")
-    b: float = Field(default=0.75, ge=0, le=1, description="How much length counts against it.")
+    corpus: Path | None = Field(default=None, json_schema_extra=CONTENT)
+    """File or folder of documents, or a store; without it, a few to try."""
+    column: str | None = None
+    """When the corpus is a store: its texts, such as tasks.instruction."""
+    limit: int = Field(default=5, ge=1, le=100)
+    """Documents that a search shows."""
+    k1: float = Field(default=1.2, ge=0)
+    """How much repeating a word counts."""
+    b: float = Field(default=0.75, ge=0, le=1)
+    """How much length counts against it."""
 
 
 class SearchEnvironment(ToolEnvironment):

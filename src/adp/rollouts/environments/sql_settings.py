@@ -13,14 +13,15 @@ from adp.rollouts.environment import CONTENT, Settings
 class SqlSettings(Settings):
     """Settings of the environment ``sql``."""
 
-    tables: Path = Field(
-        description="Folder of tables, or one file: Parquet, CSV, JSON, JSON lines, SQLite.",
-        json_schema_extra=CONTENT,
-    )
-    style: Literal["sql", "slot_filling", "selection"] = Field(
-        default="sql", description="Which tools there are."
-    )
-    rows: int = Field(default=50, ge=1, le=10_000, description="Rows that are shown at most.")
-    cell: int = Field(default=500, ge=1, description="Characters of a value that are shown.")
-    seconds: float = Field(default=10.0, gt=0, description="How long a query may take.")
-    memory: str = Field(default="512MB", description="Memory that a query may use.")
+    tables: Path = Field(json_schema_extra=CONTENT)
+    """Folder of tables, or one file: Parquet, CSV, JSON, JSON lines, SQLite."""
+    style: Literal["sql", "slot_filling", "selection"] = "sql"
+    """Which tools there are."""
+    rows: int = Field(default=50, ge=1, le=10_000)
+    """Rows that are shown at most."""
+    cell: int = Field(default=500, ge=1)
+    """Characters of a value that are shown."""
+    seconds: float = Field(default=10.0, gt=0)
+    """How long a query may take."""
+    memory: str = "512MB"
+    """Memory that a query may use."""

@@ -7,14 +7,12 @@ comes out goes through the query gate like any other SQL.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from adp.rollouts.environments.sql_settings import SqlSettings
+from adp.rollouts.environments.sql_tables import Tables
 from adp.rollouts.tools import FunctionTool, ToolError, arguments_schema
 from adp.rollouts.turns import ErrorType
-
-if TYPE_CHECKING:
-    from adp.rollouts.environments.sql_settings import SqlSettings
-    from adp.rollouts.environments.sql_tables import Tables
 
 _CONDITIONS = {
     "equal_to": "=",

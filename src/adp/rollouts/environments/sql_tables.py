@@ -7,7 +7,7 @@ import weakref
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from adp.core.input_files import check_inside
 from adp.rollouts.csv_delimiters import delimiter_of
+from adp.rollouts.environments.sql_settings import SqlSettings
 from adp.rollouts.environments.sql_workers import QueryRequest, SqlWorkers
 from adp_schema.errors import InputError, UsageError
 from adp_schema.scratch import ScratchFolder
@@ -23,14 +24,6 @@ _LOOKED_AT = 1 << 16
 """Characters of a CSV file that say what stands between its cells."""
 _SQLITE = (".sqlite", ".sqlite3", ".db")
 _READ = (".parquet", ".csv", ".tsv", ".json", ".jsonl", ".ndjson", *_SQLITE)
-
-
-class Shown(Protocol):
-    """How much of an answer is shown."""
-
-    rows: int
-    cell: int
-    seconds: float
 
 
 @dataclass
@@ -65,7 +58,7 @@ class Tables:
         question = QueryRequest(f"DESCRIBE {source}", rows=100_000, cell=100_000, seconds=10.0)
         return {row[0]: row[1] for row in self.workers.ask(question)["rows"]}
 
-    def rows(self, query: str, shown: Shown) -> dict[str, Any]:
+    def rows(self, query: str, shown: SqlSettings) -> dict[str, Any]:
         """Columns, the first rows of an answer, and whether there are more."""
         answer = self.workers.ask(QueryRequest(query, shown.rows, shown.cell, shown.seconds))
         rows = answer["rows"]

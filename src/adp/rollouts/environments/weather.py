@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Any
 
-from pydantic import Field
-
 from adp.rollouts.environment import EnvironmentKind, Settings
 from adp.rollouts.environments.generated import Question, generated
 from adp.rollouts.tool_environment import ToolEnvironment
@@ -103,8 +101,10 @@ def _day(text: str | None, today: date) -> date:
 class WeatherSettings(Settings):
     """Settings of the environment ``weather``."""
 
-    today: date = Field(default=TODAY, description="The day that is today.")
-    world: int = Field(default=0, description="Another number is a world with other weather.")
+    today: date = TODAY
+    """The day that is today."""
+    world: int = 0
+    """Another number is a world with other weather."""
 
 
 class Weather(ToolEnvironment):

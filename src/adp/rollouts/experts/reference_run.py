@@ -8,8 +8,9 @@ or an object with such ``messages``.
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -75,23 +76,27 @@ def _recorded(task: Task) -> tuple[GoldTurn, ...]:
     flat = _items(
         [item for entry in listed for item in (entry if isinstance(entry, list) else [entry])]
     )
-    if any(isinstance(item.get("role"), str) for item in flat):
-        return _from_messages(flat, task)
     nested = bool(listed) and all(isinstance(item, list) for item in listed)
-    turns = [_items(turn) for turn in (listed if nested else [listed])]
-    turns_here = [turn if isinstance(turn, Mapping) else {} for turn in json_list(task.turns)]
-    results = []
-    for number, items in enumerate(turns):
-        facts = turns_here[number] if number < len(turns_here) else {}
-        turn = _turn(items, facts)
-        if turn.steps:
-            results.append(turn)
-        elif nested:
-            return ()
-    return tuple(results)
+    read: Callable[[Sequence[Mapping[str, Any]], Mapping[str, Any]], GoldTurn] = _turn
+    if any(isinstance(item.get("role"), str) for item in flat):
+        parts = _spoken(flat)
+        nested = len(parts) > 1
+        answers = [_text(item) for item in json_list(task.answers) if item is not None]
+        read = functools.partial(
+            _message_turn, known=answers[0] if answers and not nested else None
+        )
+    else:
+        parts = [_items(turn) for turn in (listed if nested else [listed])]
+        read = _turn
+    facts = [turn if isinstance(turn, Mapping) else {} for turn in json_list(task.turns)]
+    facts += [{}] * (len(parts) - len(facts))
+    turns = [read(part, about) for part, about in zip(parts, facts, strict=False)]
+    if nested and not all(turn.steps for turn in turns):
+        return ()
+    return tuple(turn for turn in turns if turn.steps)
 
 
-def _from_messages(messages: Sequence[Mapping[str, Any]], task: Task) -> tuple[GoldTurn, ...]:
+def _spoken(messages: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
     """The turns of a conversation: each goes on until the user speaks again."""
     parts: list[list[Mapping[str, Any]]] = [[]]
     for message in messages:
@@ -99,17 +104,7 @@ def _from_messages(messages: Sequence[Mapping[str, Any]], task: Task) -> tuple[G
         if message.get("role") == "user" and spoken:
             parts.append([])
         parts[-1].append(message)
-    turns = json_list(task.turns)
-    answers = [_text(item) for item in json_list(task.answers) if item is not None]
-    results = []
-    for number, part in enumerate(parts):
-        facts = turns[number] if number < len(turns) and isinstance(turns[number], Mapping) else {}
-        turn = _message_turn(part, facts, answers[0] if answers and len(parts) == 1 else None)
-        if turn.steps:
-            results.append(turn)
-        elif len(parts) > 1:
-            return ()
-    return tuple(results)
+    return parts
 
 
 def _message_turn(
@@ -117,7 +112,7 @@ def _message_turn(
 ) -> GoldTurn:
     """One turn of messages. Texts of the assistant before a call are its thoughts."""
     steps: list[GoldStep] = []
-    query, answer_here = _text(facts.get("query")), None
+    query, last_text = _text(facts.get("query")), None
     results: list[str] = []
     for message in messages:
         text = _content(message.get("content"))
@@ -134,16 +129,16 @@ def _message_turn(
             items = [item.get("function", item) for item in _items(calls)]
             made = [call_of(item) for item in items if isinstance(item, Mapping)]
             turn = Turn(calls=tuple(call for call in made if call is not None))
-            thought = _text(message.get("reasoning_content")) or text or answer_here
-            answer_here, results = text, []
+            thought = _text(message.get("reasoning_content")) or text or last_text
+            last_text, results = text, []
             if turn.calls:
                 steps.append(GoldStep(replace(turn, reasoning=thought or None)))
-                answer_here = None
+                last_text = None
     answer = _text(facts.get("gold_answer"))
-    answer = answer_here or known if answer is None else answer
+    answer = last_text or known if answer is None else answer
     if answer is not None and steps:
         steps.append(GoldStep(Turn(text=answer)))
-    elif answer is not None and answer_here is not None:
+    elif answer is not None and last_text is not None:
         steps = [GoldStep(Turn(text=answer))]
     raw = _text(facts.get("raw_answer"))
     return GoldTurn(query, tuple(steps), answer, raw, facts.get("was_truncated") is True)
@@ -192,8 +187,8 @@ def _expected(task: Task) -> tuple[GoldTurn, ...]:
     them are the first one's.
     """
     items = _items(json_list(task.expected_calls))
-    turns_here = _items(json_list(task.turns)) if any("turn" in item for item in items) else []
-    turns: list[list[GoldStep]] = [[] for _ in range(max(len(turns_here), 1))]
+    turns_facts = _items(json_list(task.turns)) if any("turn" in item for item in items) else []
+    turns: list[list[GoldStep]] = [[] for _ in range(max(len(turns_facts), 1))]
     for item in items:
         number, call = item.get("turn", 0), call_of(item)
         known = type(number) is int and 0 <= number < len(turns)
@@ -204,7 +199,7 @@ def _expected(task: Task) -> tuple[GoldTurn, ...]:
     answer = next((_text(entry) for entry in json_list(task.answers) if entry is not None), None)
     if answer is not None:
         turns[-1].append(GoldStep(Turn(text=answer)))
-    queries = [_text(facts.get("query")) for facts in turns_here] or [task.instruction]
+    queries = [_text(facts.get("query")) for facts in turns_facts] or [task.instruction]
     return tuple(
         GoldTurn(query, tuple(steps), answer if number == len(turns) - 1 else None)
         for number, (query, steps) in enumerate(zip(queries, turns, strict=True))

@@ -15,33 +15,24 @@ Mode = Literal["none", "ground_truth", "random", "informed"]
 class AssistSettings(Settings):
     """How an expert helps an agent."""
 
-    mode: Mode = Field(default="informed", description="Who acts when.")
-    init_limit: int = Field(default=2, ge=1, description="Steps before help is thought of.")
-    recent_limit: int = Field(
-        default=2, description="Steps that are looked back at; M3 writes it with a minus."
-    )
-    expert_probability: float | None = Field(
-        default=None, ge=0, le=1, description="Mode random: how likely a turn is the expert's."
-    )
-    m3_epsilon: float | None = Field(
-        default=None,
-        ge=0,
-        le=1,
-        description="The same in M3's sense: how likely a turn is the agent's.",
-    )
-    save_alternates: bool = Field(
-        default=True, description="Mode informed: keep what the other actor would have done."
-    )
-    bad_labels: tuple[str, ...] = Field(
-        default=(),
-        description="Labels that, besides M3's, say that a step was bad, such as redundant.",
-    )
-    expert: Literal["auto", "gold", "environment"] = Field(
-        default="auto", description="Where the expert's turns come from."
-    )
-    errors: ErrorRule = Field(
-        default="typed", description="A result is an error by its type, or (M3) by its text."
-    )
+    mode: Mode = "informed"
+    """Who acts when."""
+    init_limit: int = Field(default=2, ge=1)
+    """Steps before help is thought of."""
+    recent_limit: int = 2
+    """Steps that are looked back at; M3 writes it with a minus."""
+    expert_probability: float | None = Field(default=None, ge=0, le=1)
+    """Mode random: how likely a turn is the expert's."""
+    m3_epsilon: float | None = Field(default=None, ge=0, le=1)
+    """The same in M3's sense: how likely a turn is the agent's."""
+    save_alternates: bool = True
+    """Mode informed: keep what the other actor would have done."""
+    bad_labels: tuple[str, ...] = ()
+    """Labels that, besides M3's, say that a step was bad, such as redundant."""
+    expert: Literal["auto", "gold", "environment"] = "auto"
+    """Where the expert's turns come from."""
+    errors: ErrorRule = "typed"
+    """A result is an error by its type, or (M3) by its text."""
 
     @model_validator(mode="after")
     def _fits(self) -> AssistSettings:

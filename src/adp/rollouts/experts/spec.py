@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from adp.rollouts.collecting.actor import Actor, Alone
 from adp.rollouts.collecting.recorder import About
@@ -29,9 +29,12 @@ _JUDGES = {"overseer": overseer_of, "witness": witness_of, "rewriter": rewriter_
 class AssistSpec(AssistSettings):
     """Settings of assistance with judges that are policies."""
 
-    overseer: str | None = Field(default=None, description="Policy that says who is stuck.")
-    witness: str | None = Field(default=None, description="Policy that says what was seen.")
-    rewriter: str | None = Field(default=None, description="Policy that rewrites thoughts.")
+    overseer: str | None = None
+    """Policy that says who is stuck."""
+    witness: str | None = None
+    """Policy that says what was seen."""
+    rewriter: str | None = None
+    """Policy that rewrites thoughts."""
 
 
 @dataclass(frozen=True)

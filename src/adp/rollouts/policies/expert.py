@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
-
 from adp.rollouts.environment import Settings
 from adp.rollouts.experts.modes import NO_EXPERT, Assistance
 from adp.rollouts.experts.reference_run import gold_of
@@ -27,10 +25,8 @@ SILENT = Turn(stop_reason="expert_silent")
 class ExpertPolicySettings(Settings):
     """Settings of the policy ``expert``."""
 
-    source: Literal["auto", "gold", "environment"] = Field(
-        default="auto",
-        description="Where its turns come from; auto: the environment, else the task.",
-    )
+    source: Literal["auto", "gold", "environment"] = "auto"
+    """Where its turns come from; auto: the environment, else the task."""
 
 
 class ExpertPolicy:

@@ -14,12 +14,12 @@ from typing import Any, Literal
 from pydantic import Field
 
 from adp.rollouts.endpoint.client import Endpoint
-from adp.rollouts.endpoint.errors import ContextError, EndpointError, FormatError
+from adp.rollouts.endpoint.errors import ContextError, FormatError
 from adp.rollouts.endpoint.settings import EndpointSettings
 from adp.rollouts.policies.names import model_name
 from adp.rollouts.policies.openai_messages import message_in_text, read_turn, wire_messages
 from adp.rollouts.policies.settings import free
-from adp.rollouts.policy import AgentLimitError, InfrastructureError, PolicyKind, Request
+from adp.rollouts.policy import AgentLimitError, PolicyKind, Request
 from adp.rollouts.turns import Turn
 from adp_schema.errors import UsageError
 
@@ -27,32 +27,33 @@ from adp_schema.errors import UsageError
 class OpenAISettings(EndpointSettings):
     """Settings of the policy ``openai``."""
 
-    model: str = Field(description="Name of the model, as the server knows it.")
-    temperature: float | None = Field(None, ge=0, description="null: what the server chooses.")
-    top_p: float | None = Field(None, gt=0, le=1, description="null: what the server chooses.")
-    max_tokens: int | None = Field(None, ge=1, description="Tokens of a turn; null: no limit.")
-    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = Field(
-        "max_tokens", description="How the server calls it; reasoning models of OpenAI: the second."
-    )
-    seed: bool = Field(True, description="Send the seed of each turn.")
-    stop: list[str] = Field(default_factory=list, description="Texts that end a turn.")
-    tool_choice: Literal["auto", "required", "none"] | None = Field(
-        None, description="null: what the server chooses, mostly auto."
-    )
-    tools_in: Literal["api", "text"] = Field(
-        "api",
-        description="text: tools stand in the system prompt and calls in the text, in the Hermes "
-        "manner, for servers that know no tools.",
-    )
-    stream: bool = free(False, "Let the server stream its answers.")
-    send_reasoning: bool = Field(
-        False, description="Send the reasoning of earlier turns back, as reasoning_content."
-    )
-    logprobs: bool = Field(False, description="Ask for log probabilities of the written tokens.")
-    extra_body: dict[str, Any] = Field(
-        default_factory=dict,
-        description="Further members of the request, such as {return_token_ids: true} for vLLM.",
-    )
+    model: str
+    """Name of the model, as the server knows it."""
+    temperature: float | None = Field(None, ge=0)
+    """null: what the server chooses."""
+    top_p: float | None = Field(None, gt=0, le=1)
+    """null: what the server chooses."""
+    max_tokens: int | None = Field(None, ge=1)
+    """Tokens of a turn; null: no limit."""
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    """How the server calls it; reasoning models of OpenAI: the second."""
+    seed: bool = True
+    """Send the seed of each turn."""
+    stop: list[str] = Field(default_factory=list)
+    """Texts that end a turn."""
+    tool_choice: Literal["auto", "required", "none"] | None = None
+    """null: what the server chooses, mostly auto."""
+    tools_in: Literal["api", "text"] = "api"
+    """text: tools stand in the system prompt and calls in the text, in the Hermes manner, for
+    servers that know no tools."""
+    stream: bool = free(False)
+    """Let the server stream its answers."""
+    send_reasoning: bool = False
+    """Send the reasoning of earlier turns back, as reasoning_content."""
+    logprobs: bool = False
+    """Ask for log probabilities of the written tokens."""
+    extra_body: dict[str, Any] = Field(default_factory=dict)
+    """Further members of the request, such as {return_token_ids: true} for vLLM."""
 
 
 class OpenAIPolicy:
@@ -87,8 +88,6 @@ class OpenAIPolicy:
             )
         except ContextError as error:
             raise AgentLimitError("context_length", str(error)) from error
-        except EndpointError as error:
-            raise InfrastructureError(error.kind, str(error)) from error
         in_text = self._settings.tools_in == "text"
         return read_turn(reply.body, self.name, reply.tries, in_text=in_text)
 

@@ -14,8 +14,6 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic import Field
-
 from adp.core.json_values import json_object
 from adp.rollouts.collecting.attempts import superseded, tries_of
 from adp.rollouts.environment import Settings
@@ -36,8 +34,10 @@ _ROLLOUT_KEYS = ("malformed", "tools_offered")
 class ReplaySettings(Settings):
     """Settings of the policy ``replay``."""
 
-    store: str = Field(description="The store with the recorded runs.")
-    dataset: str | None = Field(None, description="Only the trajectories of this data set.")
+    store: str
+    """The store with the recorded runs."""
+    dataset: str | None = None
+    """Only the trajectories of this data set."""
 
 
 class ReplayPolicy:

@@ -16,8 +16,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
-
 from adp.core.input_files import read_text
 from adp.rollouts.environment import Settings
 from adp.rollouts.policy import PolicyKind, Request
@@ -56,7 +54,8 @@ class Scripted:
 class ScriptedSettings(Settings):
     """Settings of the policy ``scripted``."""
 
-    file: Path = Field(description="File of JSON lines: task_id, and turns of text and calls.")
+    file: Path
+    """File of JSON lines: task_id, and turns of text and calls."""
 
 
 class ScriptedTasks(Scripted):

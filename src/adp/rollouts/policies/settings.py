@@ -14,78 +14,76 @@ FREE: dict[str, Any] = {"resume": "free"}
 """Marks a setting that may differ when a run is gone on with: it does not change what is said."""
 
 
-def free(default: Any, about: str, **limits: Any) -> Any:
+def free(default: Any, **limits: Any) -> Any:
     """A setting with the mark `FREE`.
 
     Args:
         default: its default.
-        about: what it means, for the page of settings.
         **limits: of its value, as pydantic calls them: ``ge``, ``gt``, ``le``.
     """
-    return Field(default, description=about, json_schema_extra=FREE, **limits)
+    return Field(default, json_schema_extra=FREE, **limits)
 
 
 class SamplingSettings(Settings):
     """How tokens are chosen."""
 
-    temperature: float = Field(0.0, ge=0, description="0 takes the likeliest token.")
-    top_p: float = Field(1.0, gt=0, le=1, description="Share of the probability that is kept.")
-    top_k: int = Field(0, ge=0, description="Tokens that are kept; 0: all.")
-    max_tokens: int = Field(1024, ge=1, description="Tokens that a turn may have.")
+    temperature: float = Field(0.0, ge=0)
+    """0 takes the likeliest token."""
+    top_p: float = Field(1.0, gt=0, le=1)
+    """Share of the probability that is kept."""
+    top_k: int = Field(0, ge=0)
+    """Tokens that are kept; 0: all."""
+    max_tokens: int = Field(1024, ge=1)
+    """Tokens that a turn may have."""
 
 
 class ModelSettings(Settings):
     """Which model, and how it is loaded."""
 
-    model: str = Field(
-        description="A folder, a name on the Hub, or tiny. A folder of a LoRA adapter loads the "
-        "model that it names, and the adapter."
-    )
-    adapter: str | None = Field(None, description="A LoRA adapter: a folder, or a name on the Hub.")
-    tokenizer: str | None = Field(None, description="Another tokenizer; null: the model's own.")
-    revision: str | None = Field(None, description="Revision on the Hub.")
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
-        "auto", description="Type of the weights; auto: as they are stored."
-    )
-    device: str | None = free(None, "cpu, cuda, cuda:1, ...; null: cuda when there is one.")
-    attn_implementation: str | None = Field(
-        None, description="sdpa, eager, flash_attention_2, ...; null: what transformers chooses."
-    )
-    trust_remote_code: bool = Field(False, description="Run code that lies beside the model.")
+    model: str
+    """A folder, a name on the Hub, or tiny. A folder of a LoRA adapter loads the model that it
+    names, and the adapter."""
+    adapter: str | None = None
+    """A LoRA adapter: a folder, or a name on the Hub."""
+    tokenizer: str | None = None
+    """Another tokenizer; null: the model's own."""
+    revision: str | None = None
+    """Revision on the Hub."""
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    """Type of the weights; auto: as they are stored."""
+    device: str | None = free(None)
+    """cpu, cuda, cuda:1, ...; null: cuda when there is one."""
+    attn_implementation: str | None = None
+    """sdpa, eager, flash_attention_2, ...; null: what transformers chooses."""
+    trust_remote_code: bool = False
+    """Run code that lies beside the model."""
 
 
 class PromptSettings(ModelSettings):
     """How the conversation is written for the model, and how its answers are read."""
 
-    call_form: FormName = Field(
-        "auto",
-        description="How the model writes calls: auto (as its template does), tags, json, mistral, "
-        "pythonic, library (the parser of transformers), none.",
-    )
-    chat_template: Path | None = Field(
-        None, description="A file with a chat template in place of the model's own."
-    )
-    template_options: dict[str, Any] = Field(
-        default_factory=dict, description="Given to the template, such as {enable_thinking: false}."
-    )
-    tools_in: Literal["template", "text"] = Field(
-        "template",
-        description="Where tools and calls stand: in the template's own form, or as text in the "
-        "Hermes manner, for templates that know no tools.",
-    )
-    reasoning: Literal["keep", "strip", "last_turn"] = Field(
-        "keep", description="Which reasoning of earlier turns the template is given."
-    )
-    parallel_calls: Literal["keep", "split"] = Field(
-        "keep", description="split: for templates that take one call a message."
-    )
+    call_form: FormName = "auto"
+    """How the model writes calls: auto (as its template does), tags, json, mistral, pythonic,
+    library (the parser of transformers), none."""
+    chat_template: Path | None = None
+    """A file with a chat template in place of the model's own."""
+    template_options: dict[str, Any] = Field(default_factory=dict)
+    """Given to the template, such as {enable_thinking: false}."""
+    tools_in: Literal["template", "text"] = "template"
+    """Where tools and calls stand: in the template's own form, or as text in the Hermes manner,
+    for templates that know no tools."""
+    reasoning: Literal["keep", "strip", "last_turn"] = "keep"
+    """Which reasoning of earlier turns the template is given."""
+    parallel_calls: Literal["keep", "split"] = "keep"
+    """split: for templates that take one call a message."""
 
 
 class InProcessSettings(PromptSettings, SamplingSettings):
     """What the policies in process have in common."""
 
-    context_length: int | None = Field(
-        None, ge=1, description="Tokens of prompt and answer; null: what the model was made for."
-    )
-    logprobs: bool = Field(False, description="Keep log probabilities of the written tokens.")
-    token_ids: bool = Field(True, description="Keep token ids of prompt and answer.")
+    context_length: int | None = Field(None, ge=1)
+    """Tokens of prompt and answer; null: what the model was made for."""
+    logprobs: bool = False
+    """Keep log probabilities of the written tokens."""
+    token_ids: bool = True
+    """Keep token ids of prompt and answer."""

@@ -29,16 +29,13 @@ from adp_schema.model import Task
 class TransformersSettings(InProcessSettings):
     """Settings of the policy ``transformers``."""
 
-    batch_size: int = free(64, "Turns that are written together, at most.", ge=1)
-    prefix_cache_mb: int = free(
-        1024,
-        "Memory for what the model has read already, on its device; 0: each prompt is read from "
-        "its beginning.",
-        ge=0,
-    )
-    wait_ms: float = free(
-        5.0, "A batch waits as long as turns come within this time of each other.", ge=0
-    )
+    batch_size: int = free(64, ge=1)
+    """Turns that are written together, at most."""
+    prefix_cache_mb: int = free(1024, ge=0)
+    """Memory for what the model has read already, on its device; 0: each prompt is read from its
+    beginning."""
+    wait_ms: float = free(5.0, ge=0)
+    """A batch waits as long as turns come within this time of each other."""
 
 
 @dataclass(frozen=True, slots=True)

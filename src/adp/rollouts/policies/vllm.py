@@ -27,14 +27,12 @@ from adp_schema.model import Task
 class VllmSettings(InProcessSettings):
     """Settings of the policy ``vllm``."""
 
-    gpu_memory_utilization: float = free(
-        0.9, "Share of the GPU's memory that vLLM takes.", gt=0, le=1
-    )
-    tensor_parallel_size: int = free(1, "GPUs that share the model.", ge=1)
-    engine: dict[str, Any] = Field(
-        default_factory=dict,
-        description="Further arguments of vLLM's AsyncEngineArgs, such as {enforce_eager: true}.",
-    )
+    gpu_memory_utilization: float = free(0.9, gt=0, le=1)
+    """Share of the GPU's memory that vLLM takes."""
+    tensor_parallel_size: int = free(1, ge=1)
+    """GPUs that share the model."""
+    engine: dict[str, Any] = Field(default_factory=dict)
+    """Further arguments of vLLM's AsyncEngineArgs, such as {enforce_eager: true}."""
 
 
 class VllmPolicy:

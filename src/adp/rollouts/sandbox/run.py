@@ -34,15 +34,16 @@ _UIDS = (1 << 30, 1 << 31)
 class SandboxLimits(Settings):
     """What a program may use up."""
 
-    seconds: float = Field(default=30.0, gt=0, description="Wall time, in seconds.")
-    memory_mb: int = Field(
-        default=1024, ge=64, description="Memory of all its processes together, in MiB."
-    )
-    output_bytes: int = Field(
-        default=65_536, ge=1, description="Bytes of output; a program that writes more is stopped."
-    )
-    tmp_mb: int = Field(default=64, ge=1, description="Size of /tmp, in MiB; it lies in memory.")
-    processes: int = Field(default=32, ge=1, description="Processes and threads at one time.")
+    seconds: float = Field(default=30.0, gt=0)
+    """Wall time, in seconds."""
+    memory_mb: int = Field(default=1024, ge=64)
+    """Memory of all its processes together, in MiB."""
+    output_bytes: int = Field(default=65_536, ge=1)
+    """Bytes of output; a program that writes more is stopped."""
+    tmp_mb: int = Field(default=64, ge=1)
+    """Size of /tmp, in MiB; it lies in memory."""
+    processes: int = Field(default=32, ge=1)
+    """Processes and threads at one time."""
 
 
 @dataclass

@@ -22,29 +22,20 @@ DEFAULT_COUNT = 100
 class ToolworldSettings(Settings):
     """Settings of the environment ``toolworld``. They shape new tasks; a task keeps its own."""
 
-    kinds: tuple[str, ...] = Field(
-        default=("c1", "c2", "c3", "sum", "cmp"),
-        description="Kinds of questions, in turn: c1 to c9 (so many hops), sum, cmp.",
-    )
-    max_hops: int = Field(
-        default=3, ge=1, le=9, description="Longest path in hops; longer kinds are left out."
-    )
-    endings: Endings = Field(
-        default="attribute",
-        description="What paths end in: an attribute, or (any) an attribute or a relation.",
-    )
-    failures: float = Field(
-        default=0.12, ge=0, lt=1, description="Share of calls that fail for once: busy, try again."
-    )
-    distractors: int = Field(
-        default=2, ge=0, le=len(DISTRACTORS), description="Tools that no question needs."
-    )
-    tool_names: Literal["fixed", "random"] = Field(
-        default="fixed", description="Whether tools have names that say what they do."
-    )
-    budget: int = Field(
-        default=4, ge=0, description="Actions beyond the fewest; calls that were busy are free."
-    )
+    kinds: tuple[str, ...] = ("c1", "c2", "c3", "sum", "cmp")
+    """Kinds of questions, in turn: c1 to c9 (so many hops), sum, cmp."""
+    max_hops: int = Field(default=3, ge=1, le=9)
+    """Longest path in hops; longer kinds are left out."""
+    endings: Endings = "attribute"
+    """What paths end in: an attribute, or (any) an attribute or a relation."""
+    failures: float = Field(default=0.12, ge=0, lt=1)
+    """Share of calls that fail for once: busy, try again."""
+    distractors: int = Field(default=2, ge=0, le=len(DISTRACTORS))
+    """Tools that no question needs."""
+    tool_names: Literal["fixed", "random"] = "fixed"
+    """Whether tools have names that say what they do."""
+    budget: int = Field(default=4, ge=0)
+    """Actions beyond the fewest; calls that were busy are free."""
 
     @field_validator("kinds")
     @classmethod

@@ -34,7 +34,7 @@ class Role:
         name: its role, which is its name too where names are fixed.
         description: what it does, for the agent.
         properties: JSON Schema of each argument.
-        run: world and arguments to value.
+        run: the world and the arguments, in their order, to the value.
     """
 
     name: str
@@ -42,33 +42,24 @@ class Role:
     properties: Mapping[str, Any]
     run: Callable[..., str | int]
 
+    def value(self, world: World, arguments: Mapping[str, Any]) -> str | int:
+        """What the tool brings.
+
+        Raises:
+            ToolError: an argument is no name of an entity.
+        """
+        entities = [name for name, schema in self.properties.items() if schema is _ENTITY]
+        if not all(is_name(arguments[name]) for name in entities):
+            raise ToolError("there is no entity of that name")
+        return self.run(world, *(arguments[name] for name in self.properties))
+
 
 def _among(values: Sequence[str]) -> dict[str, Any]:
     return {"type": "string", "enum": list(values)}
 
 
-def _known(*entities: str) -> None:
-    if not all(map(is_name, entities)):
-        raise ToolError("there is no entity of that name")
-
-
-def _follow(world: World, entity: str, relation: str) -> str | int:
-    _known(entity)
-    return world.value(entity, relation)
-
-
-def _lookup(world: World, entity: str, attribute: str) -> str | int:
-    _known(entity)
-    return world.value(entity, attribute)
-
-
 def _add(world: World, a: int, b: int) -> int:
     return int(a) + int(b)
-
-
-def _compare(world: World, a: str, b: str, attribute: str) -> str:
-    _known(a, b)
-    return world.greater(a, b, attribute)
 
 
 def _subtract(world: World, a: int, b: int) -> int:
@@ -76,18 +67,15 @@ def _subtract(world: World, a: int, b: int) -> int:
 
 
 def _count(world: World, entity: str, relation: str) -> int:
-    _known(entity)
     return number_of(world.seed, entity, relation, "count") % 10
 
 
 def _describe(world: World, entity: str) -> str:
-    _known(entity)
     moods = WORDS["mood"]
     return moods[number_of(world.seed, entity, "describe") % len(moods)]
 
 
 def _locate(world: World, entity: str) -> str:
-    _known(entity)
     return name_of(world.split, world.seed, entity, "locate")
 
 
@@ -96,20 +84,20 @@ NEEDED = (
         "follow",
         "Gives the entity that stands in a relation to an entity.",
         {"entity": _ENTITY, "relation": _among(RELATIONS)},
-        _follow,
+        World.value,
     ),
     Role(
         "lookup",
         "Gives an attribute of an entity.",
         {"entity": _ENTITY, "attribute": _among(ATTRIBUTES)},
-        _lookup,
+        World.value,
     ),
     Role("add", "Adds two numbers.", {"a": _NUMBER, "b": _NUMBER}, _add),
     Role(
         "compare",
         "Gives the one of two entities that has the greater number.",
         {"a": _ENTITY, "b": _ENTITY, "attribute": _among(NUMBERS)},
-        _compare,
+        World.greater,
     ),
 )
 DISTRACTORS = (

@@ -137,7 +137,7 @@ class Toolworld(ToolEnvironment):
         self._count(label)
         self._answered.add(action.key)
         try:
-            value = ROLES[action.role].run(self._world, **action.arguments)
+            value = ROLES[action.role].value(self._world, action.arguments)
         except ToolError as error:
             result = failed(error.kind, str(error))
             return replace(checked, text=result.text, error=result.error, structured=None), label
