@@ -50,7 +50,7 @@ def object_fields(
     """
     try:
         fields = jsontext.decode_object(raw)
-    except msgspec.DecodeError:
+    except msgspec.ValidationError:  # what is no JSON at all is read again, made harmless
         raise RecordError(f"expected {what}", path) from None
     report_lost(raw, fields, path, losses)
     return fields

@@ -129,15 +129,6 @@ def condition_faults(place: str, condition: str, known: Iterable[str] | None) ->
     ]
 
 
-def check_columns(stage: Stage, needed: Iterable[str], there: Sequence[str]) -> None:
-    """Check that the columns that a stage needs are there.
-
-    Raises:
-        RecipeError: some are missing; the message says which op makes them.
-    """
-    raise_faults("the recipe", column_faults(stage, needed, there))
-
-
 def column_faults(stage: Stage, needed: Iterable[str], there: Sequence[str]) -> list[AdpError]:
     """An error for each column that a stage needs and that is not there."""
     return [

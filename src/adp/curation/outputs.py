@@ -85,7 +85,9 @@ def choose(recipe: Recipe, state: State, pool: Pool) -> list[OutputSelection]:
     for output in outputs:
         if not output.entries.height:
             which = f"the output {output.name}" if output.name else "the recipe"
-            why = _no_pairs(state) if _takes_pairs(recipe, output.name) else "its where fits none"
+            spec = recipe.outputs.get(output.name)
+            of_pairs = spec is not None and spec.take == "pairs"
+            why = _no_pairs(state) if of_pairs else "its where fits none"
             raise EmptyResultError(f"{which} takes no trajectory: {why}; nothing was written")
     return outputs
 
@@ -97,10 +99,6 @@ def _no_pairs(state: State) -> str:
         return "no pairs were made; add the op pairs"
     lines = [line for stage in looked for line in stage["lines"][1:]]
     return "; ".join(["no pairs were made", *lines])
-
-
-def _takes_pairs(recipe: Recipe, name: str) -> bool:
-    return name in recipe.outputs and recipe.outputs[name].take == "pairs"
 
 
 def _output(name: str, spec: Output, state: State, pool: Pool) -> OutputSelection:

@@ -160,21 +160,19 @@ class Pool:
         assert isinstance(frame, pl.DataFrame)
         return frame
 
-    def where(self, condition: str, columns: str = "seq") -> pl.DataFrame:
-        """The members for which a condition over the view ``pool`` is true, sorted by ``seq``.
+    def where(self, condition: str) -> pl.DataFrame:
+        """``seq`` of the members for which a condition over the view ``pool`` is true, sorted.
 
         Args:
             condition: what a user writes after WHERE.
-            columns: what to select.
 
         Raises:
             QueryError: it is not one valid condition.
         """
         check_condition(condition)
         try:
-            return self.query(
-                f"SELECT {columns} FROM pool WHERE (\n{condition}\n) ORDER BY seq", of_user=True
-            )
+            sql = f"SELECT seq FROM pool WHERE (\n{condition}\n) ORDER BY seq"
+            return self.query(sql, of_user=True)
         except QueryError as error:
             raise QueryError(own_lines(str(error))) from None
 

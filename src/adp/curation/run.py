@@ -17,7 +17,7 @@ import polars as pl
 
 from adp.core.progress import Progress, Silent
 from adp.curation import stage_files
-from adp.curation.check_plan import check_columns, check_plan
+from adp.curation.check_plan import check_plan, column_faults, raise_faults
 from adp.curation.inputs import MADE, Input, open_inputs
 from adp.curation.ledger import whole_ledger
 from adp.curation.load import BRANCH_COLUMNS, load
@@ -268,7 +268,7 @@ def _call(stage: Stage, pool: Pool) -> tuple[OpResult, pl.DataFrame]:
         wanted = pool.where(stage.where)["seq"]
         pool.close()
         pool.members = pool.members.filter(pool.members["seq"].is_in(wanted.implode()))
-    check_columns(stage, op.needs(stage.options), pool.members.columns)
+    raise_faults("the recipe", column_faults(stage, op.needs(stage.options), pool.members.columns))
     seen = pool.members.select("seq")
     outcome = op.run(pool, stage.options)
     if outcome.columns is not None:

@@ -267,16 +267,16 @@ def assess(store: Store, default: str | None = None) -> Assessment:
         store: the store.
         default: license of the trajectories that state none and whose data set is not known.
     """
-    counted: dict[Key, int] = {}
-    licenses: dict[Key, LicenseRow] = {}
+    judged: dict[Key, LicenseRow] = {}
     for batch in store.gate().batches(_SQL):
         for row in batch.to_pylist():
-            judged = judge(default=default, **row)
-            key = (row["dataset"], row["license"], row["may_publish"], "; ".join(judged.reasons))
-            counted[key] = counted.get(key, 0) + judged.trajectories
-            licenses.setdefault(key, judged)
-    rows = [replace(row, trajectories=counted[key]) for key, row in licenses.items()]
-    return Assessment(tuple(sorted(rows, key=_order)))
+            result = judge(default=default, **row)
+            key = (row["dataset"], row["license"], row["may_publish"], "; ".join(result.reasons))
+            if (known := judged.get(key)) is not None:
+                total = known.trajectories + result.trajectories
+                result = replace(known, trajectories=total)
+            judged[key] = result
+    return Assessment(tuple(sorted(judged.values(), key=_order)))
 
 
 def _order(row: LicenseRow) -> tuple[str, ...]:

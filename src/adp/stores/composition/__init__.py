@@ -135,8 +135,8 @@ class _Counter:
             "lengths": measure.of_trajectories(self.lengths),
             "parts": measure.of_parts(self.store),
             "by_length": measure.by_length(self.lengths),
-            "tokens_in": self.lengths.recorded_in_all("tokens_in"),
-            "tokens_out": self.lengths.recorded_in_all("tokens_out"),
+            "tokens_in": measure.recorded(columns["tokens_in"]),
+            "tokens_out": measure.recorded(columns["tokens_out"]),
             "reasoning": Share(int(columns["reasoned"].sum()), int(columns["by_agent"].sum())),
         }
 

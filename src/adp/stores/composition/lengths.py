@@ -91,16 +91,13 @@ class LengthColumns:
     def recorded(self, column: str) -> dict[str | None, Recorded]:
         """Data set -> sum of a column over the trajectories that record it."""
         return {
-            name: _recorded(self.columns[column][self.dataset == index])
+            name: recorded(self.columns[column][self.dataset == index])
             for index, name in enumerate(self.names)
         }
 
-    def recorded_in_all(self, column: str) -> Recorded:
-        """Sum of a column over the trajectories that record it."""
-        return _recorded(self.columns[column])
 
-
-def _recorded(values: np.ndarray[Any, Any]) -> Recorded:
+def recorded(values: np.ndarray[Any, Any]) -> Recorded:
+    """The sum of the values that are recorded: those from 0."""
     known = values[values >= 0]
     return Recorded(int(known.sum()) if len(known) else None, len(known), len(values))
 

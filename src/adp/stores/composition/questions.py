@@ -56,8 +56,15 @@ def ranking(store: Store, column: str, source: str, limit: int, where: str = "tr
             SELECT {column} AS name, count(*) AS n FROM {source} WHERE {where} GROUP BY ALL)
         ORDER BY n DESC, name NULLS LAST LIMIT {limit}""",
     )
-    counts = tuple(Count(short(row["name"]), row["n"]) for row in result)
-    return Ranking(counts, result[0]["names"], result[0]["total"]) if result else Ranking((), 0, 0)
+    return _ranking(result)
+
+
+def _ranking(listed: list[dict[str, Any]]) -> Ranking:
+    """A ranking from its rows: name, n, and of all of it names and total."""
+    if not listed:
+        return Ranking((), 0, 0)
+    counts = tuple(Count(short(row["name"]), row["n"]) for row in listed)
+    return Ranking(counts, listed[0]["names"], listed[0]["total"])
 
 
 def ranked(counts: dict[str, int], limit: int) -> Ranking:
@@ -84,14 +91,7 @@ def by_dataset(store: Store, column: str, limit: int) -> Grouped:
     grouped: dict[str | None, list[dict[str, Any]]] = {}
     for row in result:
         grouped.setdefault(row["dataset"], []).append(row)
-    return {
-        name: Ranking(
-            tuple(Count(short(row["name"]), row["n"]) for row in members),
-            members[0]["names"],
-            members[0]["total"],
-        )
-        for name, members in grouped.items()
-    }
+    return {name: _ranking(members) for name, members in grouped.items()}
 
 
 def tables(store: Store) -> tuple[TableSize, ...]:

@@ -81,16 +81,11 @@ class Facts:
 
 
 def write_card(path: Path, facts: Facts) -> None:
-    """Write the data card."""
-    write_atomic(path, f"---\n{head(facts)}---\n\n{body(facts)}")
-
-
-def head(facts: Facts) -> str:
-    """The YAML between the two lines of dashes."""
-    text: str = yaml.safe_dump(
+    """Write the data card: the YAML that the Hub reads, and the text from the template."""
+    head = yaml.safe_dump(
         metadata(facts), sort_keys=False, allow_unicode=True, default_flow_style=False, width=1000
     )
-    return text
+    write_atomic(path, f"---\n{head}---\n\n{_render(_TEMPLATE, _context(facts))}")
 
 
 def metadata(facts: Facts) -> dict[str, Any]:
@@ -152,11 +147,6 @@ def _feature(name: str, kind: pa.DataType) -> dict[str, Any]:
     """A column as `datasets` describes it in the head of a card."""
     values, form = (kind.value_type, "list") if pa.types.is_list(kind) else (kind, "dtype")
     return {"name": name, form: "float64" if pa.types.is_float64(values) else str(values)}
-
-
-def body(facts: Facts) -> str:
-    """The text of the card, from the template."""
-    return _render(_TEMPLATE, _context(facts))
 
 
 def shared(

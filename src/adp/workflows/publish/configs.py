@@ -94,7 +94,7 @@ def configs_of(folder: Path, store: Store, messages: list[File]) -> list[Publish
         splits.append(_split(name, f"{FOLDER}/{name}-*.parquet", paths))
     if splits:
         configs.append(
-            PublishedConfig(FOLDER, _WHAT, _schema(folder / messages[0].path), tuple(splits))
+            PublishedConfig(FOLDER, _WHAT, pq.read_schema(folder / messages[0].path), tuple(splits))
         )
     configs.extend(_tables(folder, store))
     return configs
@@ -107,11 +107,7 @@ def _tables(folder: Path, store: Store) -> Iterator[PublishedConfig]:
             paths = [folder / STORE / shard.path for shard in shards]
             split = _split(TRAIN, f"{STORE}/{name}/*.parquet", paths)
             what = (table.row.__doc__ or "").strip().splitlines()[0]
-            yield PublishedConfig(name, what, _schema(paths[0]), (split,))
-
-
-def _schema(path: Path) -> pa.Schema:
-    return pq.read_schema(path)
+            yield PublishedConfig(name, what, pq.read_schema(paths[0]), (split,))
 
 
 def _split(name: str, pattern: str, paths: list[Path]) -> SplitFiles:

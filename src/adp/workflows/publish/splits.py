@@ -33,13 +33,11 @@ class Splits:
 
     Attributes:
         names: value of the column ``split`` -> name of the split of its main lines. Empty when
-            all main lines are in one split, `single`.
-        single: that one.
+            all main lines are in one split, `TRAIN`.
         order: names of all splits that have rows, main lines first.
     """
 
     names: tuple[tuple[str | None, str], ...]
-    single: str
     order: tuple[str, ...]
 
     def of(self, split: str | None, *, branch: bool) -> str:
@@ -49,7 +47,7 @@ class Splits:
             split: its column ``split``.
             branch: whether it is a branch.
         """
-        name = dict(self.names).get(split or None, self.single)
+        name = dict(self.names).get(split or None, TRAIN)
         return name + BRANCHES if branch else name
 
 
@@ -62,16 +60,15 @@ def splits_of(store: Store) -> Splits:
     rows = store.query(_SQL).to_pylist()
     values = sorted({row["split"] or "" for row in rows})
     names: dict[str | None, str] = {}
-    single = TRAIN
     if len(values) <= _MOST:
         taken: set[str] = set()
         for value in values:
             names[value or None] = _free(_safe(value) if value else TRAIN, taken)
-    splits = Splits(tuple(names.items()), single, ())
+    splits = Splits(tuple(names.items()), ())
     mains = [splits.of(row["split"], branch=False) for row in rows if not row["branch"]]
     branches = [splits.of(row["split"], branch=True) for row in rows if row["branch"]]
     order = dict.fromkeys([*sorted(mains, key=_rank), *sorted(branches, key=_rank)])
-    return Splits(splits.names, single, tuple(order))
+    return Splits(splits.names, tuple(order))
 
 
 def _rank(name: str) -> tuple[bool, str]:
