@@ -58,8 +58,8 @@ def number_of(text: str) -> float | int | None:
 
 def final_part(text: str) -> str:
     """What follows the last ``answer:`` or ``answer is``; the whole text where there is none."""
-    finditer = list(_LEAD.finditer(text))
-    return (text[finditer[-1].end() :] if finditer else text).strip()
+    leads = list(_LEAD.finditer(text))
+    return (text[leads[-1].end() :] if leads else text).strip()
 
 
 def same_answer(answer: str, reference: str) -> bool:

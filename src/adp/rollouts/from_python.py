@@ -13,14 +13,14 @@ from adp.rollouts.collecting.counts import CollectReport
 from adp.rollouts.collecting.offered_tools import closed, made
 from adp.rollouts.collecting.run_file import kind_facts
 from adp.rollouts.collecting.settings import CollectSettings
-from adp.rollouts.collecting.task_files import task_of
+from adp.rollouts.collecting.task_files import TaskSet, task_of
 from adp.rollouts.collecting.tasks import read_tasks
 from adp.rollouts.environment import ENVIRONMENTS, EnvironmentKind, Settings
 from adp.rollouts.experts.spec import cast_of
 from adp.rollouts.policy import POLICIES, Policy
 from adp.rollouts.spec import checked, load, wrong_setting
 from adp.rollouts.wrapped_code import as_policy, environment_kind
-from adp_schema.errors import InputError, UsageError
+from adp_schema.errors import UsageError
 from adp_schema.model import Task
 
 
@@ -36,15 +36,12 @@ def collect_in_python(
     """See `adp.collect`."""
     kind, about = _environment(env)
     acting, policy_facts = _policy(policy)
-    result = read_tasks(tasks, kind, about).tasks if isinstance(tasks, str) else _tasks(tasks)
+    given = read_tasks(tasks, kind, about) if isinstance(tasks, str) else TaskSet(_tasks(tasks))
     cast = cast_of(acting, expert)
-    match = made(kind, about)
-    if cast.assistance is not None:
-        able, reasons = cast.able(result, match)
-        if result and not able:
-            raise InputError(f"no task can be done: {reasons[-1]}")
-        result = able
-    closed(match)
+    first = made(kind, about)
+    if cast.assistance is not None and given.tasks:
+        given.leave(*cast.able(given.tasks, first))
+    closed(first)
     facts = {"environment": kind_facts(kind.name, about), "policy": policy_facts, **cast.facts}
     try:
         chosen = CollectSettings.model_validate(
@@ -57,9 +54,13 @@ def collect_in_python(
         )
     except ValidationError as error:
         raise UsageError(f"collect: {wrong_setting(error, CollectSettings)}") from error
-    chosen = chosen.within(match)
     return collect_now(
-        out, lambda: kind.make(about), cast.actors, result, chosen, policies=cast.policies
+        out,
+        lambda: kind.make(about),
+        cast.actors,
+        given.tasks,
+        chosen.within(first),
+        policies=cast.policies,
     )
 
 

@@ -18,9 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adp.rollouts.environments.configured import KIND, read_tools
-from adp.rollouts.environments.configured_api import Api
-from adp.rollouts.environments.configured_command import Command
-from adp.rollouts.sandbox.run import SandboxLimits
+from adp.rollouts.environments.configured_api import ApiEntry
+from adp.rollouts.environments.configured_command import CommandEntry
 from adp.rollouts.tools import ToolError, carry_out
 from adp.rollouts.turns import Call, ErrorType, Turn
 from adp_schema.errors import InputError, UsageError
@@ -219,14 +218,8 @@ def server() -> Iterator[ThreadingHTTPServer]:
 
 
 def api(server, path, method="GET", **more):
-    spec = {
-        "url": server.root + path,
-        "method": method,
-        "headers": {},
-        "timeout": 60,
-        "longest": 999,
-    }
-    return Api(**(spec | more))
+    spec = {"url": server.root + path, "method": method, "timeout": 60, "longest": 999}
+    return ApiEntry(name="ask", type="api", **(spec | more))
 
 
 def test_an_api_is_asked_as_the_configuration_says(tmp_path, server, monkeypatch):
@@ -261,7 +254,7 @@ def test_an_api_is_asked_as_the_configuration_says(tmp_path, server, monkeypatch
 
 @given(st.text(st.characters(codec="utf-8"), max_size=20))
 def test_an_argument_is_always_one_part_of_the_path(text):
-    url = Api("https://host/a/{x}/b?q={x}", "GET", {}, 1, 1)
+    url = ApiEntry(name="ask", type="api", url="https://host/a/{x}/b?q={x}", method="GET")
     if text in (".", ".."):
         with pytest.raises(ToolError):
             url.address({"x": text})
@@ -311,7 +304,7 @@ def test_a_server_is_asked_from_a_coroutine_too(server):
 
 def test_a_server_that_is_not_there_is_an_error_of_the_tool():
     with pytest.raises(ToolError, match="cannot be asked"):
-        Api("http://127.0.0.1:1/x", "GET", {}, 2, 10).run()
+        ApiEntry(name="ask", type="api", url="http://127.0.0.1:1/x", timeout=2).run()
 
 
 def test_redirects_on_the_same_host_are_followed(server):
@@ -363,7 +356,7 @@ def test_arguments_that_would_be_options_are_refused(tmp_path):
 
 @given(st.text(st.characters(codec="utf-8"), max_size=10))
 def test_words_stay_words(text):
-    command = Command(("prog", "{a}", "k={a}", "{b}"), SandboxLimits())
+    command = CommandEntry(name="run", type="command", command=("prog", "{a}", "k={a}", "{b}"))
     try:
         found = command.argv({"a": text})
     except ToolError:

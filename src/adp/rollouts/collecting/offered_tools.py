@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,9 +39,7 @@ def made(kind: EnvironmentKind, settings: Any) -> Environment | AsyncEnvironment
 
 def closed(environment: Environment | AsyncEnvironment) -> None:
     """Close an environment that was only looked at."""
-    close = environment.close()
-    if inspect.iscoroutine(close):
-        asyncio.run(close)
+    asyncio.run(as_async(environment).close())
 
 
 def offered_tools(kind: EnvironmentKind, settings: Any, tasks: str | None = None) -> Sequence[Tool]:

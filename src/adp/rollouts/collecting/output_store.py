@@ -63,10 +63,10 @@ class OutputStore:
         """Which of some ids the store holds now, whoever wrote them."""
         names = list(trajectory_ids)
         try:
-            call: set[str] = await self._call(self._store.holds, names)
+            there: set[str] = await self._call(self._store.holds, names)
         except SealedError:
-            call = await self._call(_ids_of_sealed, self.root)
-        return call.intersection(names)
+            there = await self._call(_ids_of_sealed, self.root)
+        return there.intersection(names)
 
     async def write(self) -> None:
         """Append what is handed over, until `finish`.

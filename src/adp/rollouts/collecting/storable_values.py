@@ -99,12 +99,12 @@ def _object(text: str | None) -> dict[str, Any]:
 def _fits(table: str) -> dict[str, Callable[[Any], Any]]:
     """The columns of a table, with what makes a value fit or raises `_Unfit`."""
     fits: dict[str, Callable[[Any], Any]] = {}
-    model_fields = TABLES[table].row.model_fields
+    known = TABLES[table].row.model_fields
     for column in TABLES[table].schema:
         name, kind = column.name, str(column.type)
         words = ENUMS.get((table, name))
         fit: Callable[[Any], Any] | None
-        if name not in model_fields:
+        if name not in known:
             continue
         if name in json_columns(table):
             fit = functools.partial(_json, table, name)

@@ -192,10 +192,10 @@ def _instruction(value: Any) -> str | None:
 def _listed(value: Any) -> list[Any]:
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
-            load = _load(value)
+            read = _load(value)
         except ValueError:
             return [value]
-        return load if isinstance(load, list) else [value]
+        return read if isinstance(read, list) else [value]
     return value if isinstance(value, list) else [value]
 
 

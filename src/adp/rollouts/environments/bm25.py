@@ -84,9 +84,9 @@ class Bm25:
         for number in sorted({self._numbers.get(term, -1) for term in terms_of(query)} - {-1}):
             place = slice(self._starts[number], self._starts[number + 1])
             scores[self._owners[place]] += self._weights[place]
-        flatnonzero = np.flatnonzero(scores)
-        if len(flatnonzero) > limit > 0:
-            least = np.partition(scores[flatnonzero], -limit)[-limit]
-            flatnonzero = flatnonzero[scores[flatnonzero] >= least]
-        best = flatnonzero[np.argsort(-scores[flatnonzero], kind="stable")][: max(limit, 0)]
+        hits = np.flatnonzero(scores)
+        if len(hits) > limit > 0:
+            least = np.partition(scores[hits], -limit)[-limit]
+            hits = hits[scores[hits] >= least]
+        best = hits[np.argsort(-scores[hits], kind="stable")][: max(limit, 0)]
         return [(int(number), float(scores[number])) for number in best]

@@ -30,34 +30,19 @@ import yaml
 from pydantic import Field, TypeAdapter, ValidationError
 
 from adp.core.input_files import read_text
-from adp.core.options import OptionsModel
 from adp.rollouts.environment import EnvironmentKind, Settings
 from adp.rollouts.environments.calculator import CALCULATOR
-from adp.rollouts.environments.configured_api import Api
-from adp.rollouts.environments.configured_command import Command
+from adp.rollouts.environments.configured_api import ApiEntry
+from adp.rollouts.environments.configured_command import CommandEntry, ToolEntry
 from adp.rollouts.environments.search import library, search_tool
 from adp.rollouts.environments.weather import weather_tool
-from adp.rollouts.sandbox.run import SandboxLimits
 from adp.rollouts.tool_environment import ToolEnvironment, by_name
 from adp.rollouts.tools import FunctionTool, ToolError
 from adp.rollouts.turns import ErrorType
 from adp_schema.errors import InputError, UsageError
 
-_NOTHING = {"type": "object", "properties": {}}
 
-
-class _Tool(OptionsModel):
-    """What all tools of a configuration have."""
-
-    name: str = Field(min_length=1)
-    """Name of the tool."""
-    description: str = ""
-    """What it does, for the agent."""
-    parameters: dict[str, Any] = Field(default_factory=lambda: dict(_NOTHING))
-    """JSON Schema of the arguments."""
-
-
-class FunctionEntry(_Tool):
+class FunctionEntry(ToolEntry):
     """A tool that comes with this package."""
 
     type: Literal["function"] = "function"
@@ -67,40 +52,6 @@ class FunctionEntry(_Tool):
     """Documents of search."""
     limit: int = Field(default=5, ge=1, le=100)
     """Documents that search shows."""
-
-
-class ApiEntry(_Tool):
-    """A tool that asks an HTTP server."""
-
-    type: Literal["api"]
-    url: str
-    """Address; {name} in its path or query is an argument."""
-    method: Literal["GET", "POST"] = "POST"
-    """GET or POST."""
-    headers: dict[str, str] = Field(default_factory=dict)
-    """Headers; ${NAME} is an environment variable."""
-    timeout: float = Field(default=30.0, gt=0)
-    """Seconds that a call may take."""
-    longest: int = Field(default=100_000, ge=1)
-    """Bytes that an answer may have."""
-
-
-class CommandEntry(_Tool):
-    """A tool that runs a program."""
-
-    type: Literal["command"]
-    command: tuple[str, ...] = Field(min_length=1)
-    """The program and its arguments; {name} is an argument."""
-    env: tuple[str, ...] = ()
-    """Environment variables that it gets."""
-    folder: Path | None = None
-    """Where it runs; else an empty folder."""
-    timeout: float = Field(default=30.0, gt=0)
-    """Seconds that a call may take."""
-    longest: int = Field(default=100_000, ge=1)
-    """Bytes that it may write."""
-    memory_mb: int = Field(default=1024, ge=64)
-    """Memory that it may take."""
 
 
 Entry = FunctionEntry | ApiEntry | CommandEntry
@@ -193,29 +144,21 @@ def _flat(entry: Any) -> Any:
     return {"type": "function", **entry}
 
 
-def _made(
-    entry: FunctionEntry | ApiEntry | CommandEntry, path: Path, allowed: bool
-) -> FunctionTool:
-    known = entry.parameters.get("properties") or {}
+def _made(entry: Entry, path: Path, allowed: bool) -> FunctionTool:
     if isinstance(entry, FunctionEntry):
-        run, read_only = _builtin(entry, path), True
-    elif isinstance(entry, ApiEntry):
-        api = Api(entry.url, entry.method, entry.headers, entry.timeout, entry.longest)
-        api.check(entry.name, known)
-        run, read_only = api.run, False
+        run = _builtin(entry, path)
     else:
-        if not allowed:
-            raise UsageError(
-                f"the tool '{entry.name}' runs a program; if you trust {path}, allow it with "
-                "allow_commands=true"
-            )
-        limits = SandboxLimits(
-            seconds=entry.timeout, memory_mb=entry.memory_mb, output_bytes=entry.longest
-        )
-        folder = None if entry.folder is None else str(path.parent / entry.folder)
-        command = Command(entry.command, limits, entry.env, folder)
-        command.check(entry.name, known)
-        run, read_only = command.run, False
+        if isinstance(entry, CommandEntry):
+            if not allowed:
+                raise UsageError(
+                    f"the tool '{entry.name}' runs a program; if you trust {path}, allow it with "
+                    "allow_commands=true"
+                )
+            if entry.folder is not None:
+                entry = entry.model_copy(update={"folder": path.parent / entry.folder})
+        entry.check()
+        run = entry.run
+    read_only = isinstance(entry, FunctionEntry)
     tool = FunctionTool(entry.name, entry.description, entry.parameters, run, read_only)
     tool.wrong({})  # a schema that is none is said now
     return tool
@@ -236,7 +179,7 @@ def _builtin(entry: FunctionEntry, path: Path) -> Callable[..., Any]:
             f"the tool '{entry.name}' names the function '{name}'; functions: calculator, search, "
             "weather"
         )
-    offered = set(entry.parameters.get("properties") or {})
+    offered = entry.known
     unknown = offered - set(tool.parameters["properties"])
     missing = set(tool.parameters["required"]) - offered
     if unknown or missing:

@@ -16,14 +16,14 @@ import asyncio
 import functools
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 import httpx2
+from pydantic import Field
 
 from adp.core.json_values import json_or_none
-from adp.rollouts.environments.configured_command import PLACE, word_of
+from adp.rollouts.environments.configured_command import PLACE, ToolEntry, word_of
 from adp.rollouts.environments.variables import expanded, variables_of
 from adp.rollouts.tools import LONGEST_REASON, ToolError
 from adp.rollouts.turns import ErrorType, Result
@@ -44,30 +44,23 @@ _SHORTEST_SECRET = 4
 """Characters from which on the value of a variable is taken out of what the agent reads."""
 
 
-@dataclass(frozen=True)
-class Api:
-    """How an HTTP server is asked.
+class ApiEntry(ToolEntry):
+    """A tool that asks an HTTP server."""
 
-    Attributes:
-        url: the address, with ``{name}`` for arguments in its path and its query.
-        method: GET or POST.
-        headers: headers, with ``${NAME}`` for environment variables.
-        timeout: seconds that a call may take in all.
-        longest: bytes that an answer may have.
-    """
-
+    type: Literal["api"]
     url: str
-    method: Literal["GET", "POST"]
-    headers: Mapping[str, str]
-    timeout: float
-    longest: int
+    """Address; {name} in its path or query is an argument."""
+    method: Literal["GET", "POST"] = "POST"
+    """GET or POST."""
+    headers: dict[str, str] = Field(default_factory=dict)
+    """Headers; ${NAME} is an environment variable."""
+    timeout: float = Field(default=30.0, gt=0)
+    """Seconds that a call may take."""
+    longest: int = Field(default=100_000, ge=1)
+    """Bytes that an answer may have."""
 
-    def check(self, name: str, known: Mapping[str, Any]) -> None:
+    def check(self) -> None:
         """Check the address and the headers.
-
-        Args:
-            name: name of the tool.
-            known: its parameters, by name.
 
         Raises:
             UsageError: the address is none of HTTP, its host is not fixed, it names an argument
@@ -80,12 +73,14 @@ class Api:
             bad = True
         if bad or PLACE.search(parts.netloc) or PLACE.search(parts.fragment):
             raise UsageError(
-                f"the tool '{name}' needs a url that begins with http:// or https:// and a host; "
-                "arguments may stand in its path and its query"
+                f"the tool '{self.name}' needs a url that begins with http:// or https:// and a "
+                "host; arguments may stand in its path and its query"
             )
-        unknown = sorted(set(PLACE.findall(self.url)) - set(known))
+        unknown = sorted(set(PLACE.findall(self.url)) - self.known)
         if unknown:
-            raise UsageError(f"the url of the tool '{name}' names '{unknown[0]}', no parameter")
+            raise UsageError(
+                f"the url of the tool '{self.name}' names '{unknown[0]}', no parameter"
+            )
         for value in self.headers.values():
             expanded(value)
 

@@ -15,10 +15,13 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
 
+from pydantic import Field
+
+from adp.core.options import OptionsModel
 from adp.rollouts.environments.variables import variable
 from adp.rollouts.sandbox.run import SandboxLimits, run_command
 from adp.rollouts.tools import ToolError, failed
@@ -35,39 +38,57 @@ _STOPPED = {
 }
 
 
-@dataclass(frozen=True)
-class Command:
-    """How a program is run.
+_NOTHING = {"type": "object", "properties": {}}
 
-    Attributes:
-        words: the program and its arguments, with ``{name}`` for arguments of the call.
-        limits: seconds, memory and bytes of output.
-        env: names of environment variables that it gets.
-        folder: where it runs; None: in an empty folder.
-    """
 
-    words: Sequence[str]
-    limits: SandboxLimits
-    env: Sequence[str] = ()
-    folder: str | None = None
+class ToolEntry(OptionsModel):
+    """What all tools of a configuration have."""
 
-    def check(self, name: str, known: Mapping[str, Any]) -> None:
+    name: str = Field(min_length=1)
+    """Name of the tool."""
+    description: str = ""
+    """What it does, for the agent."""
+    parameters: dict[str, Any] = Field(default_factory=lambda: dict(_NOTHING))
+    """JSON Schema of the arguments."""
+
+    @property
+    def known(self) -> set[str]:
+        """Names of the arguments."""
+        return set(self.parameters.get("properties") or {})
+
+
+class CommandEntry(ToolEntry):
+    """A tool that runs a program."""
+
+    type: Literal["command"]
+    command: tuple[str, ...] = Field(min_length=1)
+    """The program and its arguments; {name} is an argument."""
+    env: tuple[str, ...] = ()
+    """Environment variables that it gets."""
+    folder: Path | None = None
+    """Where it runs; else an empty folder."""
+    timeout: float = Field(default=30.0, gt=0)
+    """Seconds that a call may take."""
+    longest: int = Field(default=100_000, ge=1)
+    """Bytes that it may write."""
+    memory_mb: int = Field(default=1024, ge=64)
+    """Memory that it may take."""
+
+    def check(self) -> None:
         """Check the words.
-
-        Args:
-            name: name of the tool.
-            known: its parameters, by name.
 
         Raises:
             UsageError: the program is not there, a word names an argument that the tool does not
                 have, or an environment variable is not set.
         """
-        unknown = sorted({item for word in self.words for item in PLACE.findall(word)} - set(known))
+        unknown = sorted(
+            {item for word in self.command for item in PLACE.findall(word)} - self.known
+        )
         if unknown:
-            raise UsageError(f"the command of '{name}' names '{unknown[0]}', no parameter")
-        program = self.words[0]
+            raise UsageError(f"the command of '{self.name}' names '{unknown[0]}', no parameter")
+        program = self.command[0]
         if PLACE.search(program) or shutil.which(program, path=self._environment()["PATH"]) is None:
-            raise UsageError(f"the tool '{name}' runs '{program}', which is no program")
+            raise UsageError(f"the tool '{self.name}' runs '{program}', which is no program")
 
     def run(self, **arguments: Any) -> Result:
         """Run the program.
@@ -78,9 +99,11 @@ class Command:
         """
         done = run_command(
             self.argv(arguments),
-            self.limits,
+            SandboxLimits(
+                seconds=self.timeout, memory_mb=self.memory_mb, output_bytes=self.longest
+            ),
             environment=self._environment(),
-            folder=self.folder,
+            folder=None if self.folder is None else str(self.folder),
         )
         text = "\n".join(filter(None, (done.stdout.rstrip("\n"), done.stderr.rstrip("\n"))))
         if done.stopped is not None:
@@ -98,7 +121,7 @@ class Command:
             ToolError: an argument holds a null character, or would be taken for an option.
         """
         words = []
-        for word in self.words:
+        for word in self.command:
             alone = PLACE.fullmatch(word)
             if alone and arguments.get(alone[1]) is None:
                 continue
@@ -106,7 +129,9 @@ class Command:
             if "\0" in filled:
                 raise ToolError("an argument holds a null character", _WRONG)
             # A number may be negative; a text must not become an option.
-            option = filled.startswith("-") and not word.startswith("-") and "--" not in self.words
+            option = (
+                filled.startswith("-") and not word.startswith("-") and "--" not in self.command
+            )
             if option and not _NUMBER.fullmatch(filled):
                 raise ToolError(f"'{filled[:40]}' would be taken for an option", _WRONG)
             words.append(filled)

@@ -149,7 +149,8 @@ class McpEnvironment(AsyncToolEnvironment):
                     ready.set_result(client)
                     await self._stop.wait()
             except Exception as error:
-                _tell(ready, _unreachable(self._settings, _first(error), log))
+                if not ready.done():
+                    ready.set_exception(_unreachable(self._settings, _first(error), log))
             finally:
                 ready.cancel()
 
@@ -251,11 +252,6 @@ def _check(settings: McpSettings) -> None:
 
 def _passed(names: Sequence[str]) -> dict[str, str]:
     return {name: variable(name, "the server needs it") for name in names}
-
-
-def _tell(ready: asyncio.Future[Any], error: Exception) -> None:
-    if not ready.done():
-        ready.set_exception(error)
 
 
 def _first(error: BaseException) -> BaseException:

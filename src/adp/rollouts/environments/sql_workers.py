@@ -151,9 +151,9 @@ class _Worker:
     def ask(self, question: QueryRequest) -> dict[str, Any] | None:
         """The answer; None when the process has ended without one."""
         started = time.monotonic()
-        exchange = self._exchange(vars(question), question.seconds + _LATEST)
+        answer = self._exchange(vars(question), question.seconds + _LATEST)
         self.seconds = time.monotonic() - started
-        return exchange
+        return answer
 
     def _exchange(self, fields: dict[str, Any], seconds: float) -> dict[str, Any] | None:
         stdin, stdout = self._process.stdin, self._process.stdout

@@ -128,8 +128,8 @@ class Asked:
         return text or None
 
     def _noted(self, who: str, answer: bool | None) -> bool:
-        verdict_here = "unreadable" if answer is None else "yes" if answer else "no"
-        self.counts[f"{who}.{verdict_here}"] += 1
+        word = "unreadable" if answer is None else "yes" if answer else "no"
+        self.counts[f"{who}.{word}"] += 1
         return answer is True
 
 

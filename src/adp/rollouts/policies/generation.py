@@ -213,12 +213,12 @@ class _Batch:
         for number, pair in enumerate(first.layers):
             both = []
             for side, part in enumerate(pair):
-                new_zeros = part.new_zeros(len(self._rows), part.shape[0], width, part.shape[2])
+                padded = part.new_zeros(len(self._rows), part.shape[0], width, part.shape[2])
                 for place, row in enumerate(self._rows):
                     count, known = row.known
                     if known is not None:
-                        new_zeros[place, :, width - count :] = known.layers[number][side][:, :count]
-                both.append(new_zeros)
+                        padded[place, :, width - count :] = known.layers[number][side][:, :count]
+                both.append(padded)
             self._cache.update(both[0], both[1], number)
         return width
 

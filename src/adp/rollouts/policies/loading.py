@@ -100,5 +100,5 @@ def _adapted(model: Any, adapter: str) -> Any:
 
 
 def _unloadable(what: str, name: str, error: Exception) -> str:
-    rstrip = " ".join(str(error).split())[:300].rstrip(".")
-    return f"the {what} {name} cannot be loaded: {rstrip}; give a folder or a name on the Hub"
+    reason = " ".join(str(error).split())[:300].rstrip(".")
+    return f"the {what} {name} cannot be loaded: {reason}; give a folder or a name on the Hub"

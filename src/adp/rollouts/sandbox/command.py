@@ -68,7 +68,7 @@ def _fault(path: str) -> str | None:
     """Try it once: some systems forbid what it needs."""
     try:
         with system_calls() as calls:
-            run = subprocess.run(
+            done = subprocess.run(
                 [path, *confined(1 << 20, calls), "true"],
                 capture_output=True,
                 env={},
@@ -79,7 +79,7 @@ def _fault(path: str) -> str | None:
             )
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
-    return None if run.returncode == 0 else run.stderr.strip()[:200] or "it fails"
+    return None if done.returncode == 0 else done.stderr.strip()[:200] or "it fails"
 
 
 @contextmanager
