@@ -21,8 +21,6 @@ from pathlib import PurePosixPath
 from typing import Any, Literal
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     ValidationError,
     field_validator,
@@ -30,6 +28,7 @@ from pydantic import (
 )
 
 from adp.core.option_errors import names, sentences
+from adp.core.options import OptionsModel
 from adp.curation.op import OpOptions
 from adp.curation.registry import OPS
 from adp_schema.errors import RecipeError, UsageError
@@ -43,23 +42,18 @@ NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 _RESERVED = frozenset({"curation", "buffer"})
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class InputSpec(_Strict):
+class InputSpec(OptionsModel):
     """A store that the recipe reads."""
 
-    store: str = Field(description="Path or URL of the store; relative to the recipe.")
-    reserve: bool = Field(
-        False, description="Its trajectories are out until an op admits them, such as replay."
-    )
-    optional: bool = Field(
-        False, description="It may be missing, as a replay buffer is in the first round."
-    )
+    store: str
+    """Path or URL of the store; relative to the recipe."""
+    reserve: bool = False
+    """Its trajectories are out until an op admits them, such as replay."""
+    optional: bool = False
+    """It may be missing, as a replay buffer is in the first round."""
 
 
-class Stage(_Strict):
+class Stage(OptionsModel):
     """One op of the recipe.
 
     Attributes:
@@ -67,14 +61,14 @@ class Stage(_Strict):
         options: its options, checked.
     """
 
-    op: str = Field(description="Name of the op.")
-    options: OpOptions = Field(description="Its options.")
-    label: str | None = Field(
-        None, alias="as", description="Name of this stage; it is put before its columns."
-    )
-    where: str | None = Field(
-        None, description="SQL condition over the view pool: the op sees only these; others pass."
-    )
+    op: str
+    """Name of the op."""
+    options: OpOptions
+    """Its options."""
+    label: str | None = Field(None, alias="as")
+    """Name of this stage; it is put before its columns."""
+    where: str | None = None
+    """SQL condition over the view pool: the op sees only these; others pass."""
 
     @property
     def name(self) -> str:
@@ -93,18 +87,16 @@ class Stage(_Strict):
         return results
 
 
-class Output(_Strict):
+class Output(OptionsModel):
     """A store that the recipe writes."""
 
-    take: Literal["selected", "pairs"] = Field(
-        "selected",
-        description="selected: the trajectories that are still in at the end, and the pairs among "
-        "them; pairs: the pairs and every trajectory that they name, in or out.",
-    )
-    where: str | None = Field(None, description="SQL condition over the view pool.")
-    branches: bool = Field(
-        True, description="selected: keep the branches of the trajectories, such as alternates."
-    )
+    take: Literal["selected", "pairs"] = "selected"
+    """selected: the trajectories that are still in at the end, and the pairs among them; pairs:
+    the pairs and every trajectory that they name, in or out."""
+    where: str | None = None
+    """SQL condition over the view pool."""
+    branches: bool = True
+    """selected: keep the branches of the trajectories, such as alternates."""
 
     @model_validator(mode="after")
     def _fits(self) -> Output:
@@ -127,20 +119,24 @@ class StageFaults(ValueError):
         self.stages = stages
 
 
-class Recipe(_Strict):
+class Recipe(OptionsModel):
     """A recipe, resolved: included files are in it, every option is there."""
 
-    recipe: Literal[1] = Field(description="Version of the form of recipes.")
-    name: str | None = Field(None, description="Name of the data set that is made.")
-    seed: int = Field(0, ge=0, lt=1 << 63, strict=True, description="Seed of all that is random.")
-    inputs: dict[str, InputSpec] = Field(min_length=1, description="Name -> store.")
-    ops: tuple[Stage, ...] = Field((), description="What is done, in this order.")
+    recipe: Literal[1]
+    """Version of the form of recipes."""
+    name: str | None = None
+    """Name of the data set that is made."""
+    seed: int = Field(0, ge=0, lt=1 << 63, strict=True)
+    """Seed of all that is random."""
+    inputs: dict[str, InputSpec] = Field(min_length=1)
+    """Name -> store."""
+    ops: tuple[Stage, ...] = ()
+    """What is done, in this order."""
     outputs: dict[str, Output] = Field(
-        default_factory=lambda: {"": Output.model_validate({})},
-        min_length=1,
-        description="Name -> store to write, each in a folder of its name; without it, the folder "
-        "itself is the one store.",
+        default_factory=lambda: {"": Output.model_validate({})}, min_length=1
     )
+    """Name -> store to write, each in a folder of its name; without it, the folder itself is the
+    one store."""
 
     @field_validator("inputs", mode="before")
     @classmethod
