@@ -171,7 +171,7 @@ def test_a_stopped_training_wants_resume(here, monkeypatch, capsys):
 
 
 STOPS = {
-    "report data store -o out.html": "adp.workflows.report.composition",
+    "report data store -o out.html": "adp.cli.report.composition",
     "query store -c 'SELECT 1' -o out.csv": "adp.cli.query.run",
     "rejects store -o out.jsonl": "adp.cli.rejects.write_records",
     "merge-adapter run -o out": "adp.cli.merge_adapter.merge",

@@ -36,8 +36,14 @@ def record_fields(record: RawRecord, losses: Losses) -> dict[str, Raw]:
 
     Raises:
         RecordError: it is no object.
+        msgspec.DecodeError: it is no JSON; the caller reads it again, sanitised.
     """
-    return object_fields(record.data, "$", losses)
+    try:
+        fields = jsontext.decode_object(record.data)
+    except msgspec.ValidationError:
+        raise RecordError("expected an object") from None
+    report_lost(record.data, fields, "$", losses)
+    return fields
 
 
 def object_fields(
@@ -50,7 +56,7 @@ def object_fields(
     """
     try:
         fields = jsontext.decode_object(raw)
-    except msgspec.ValidationError:  # what is no JSON at all is read again, made harmless
+    except msgspec.DecodeError:
         raise RecordError(f"expected {what}", path) from None
     report_lost(raw, fields, path, losses)
     return fields

@@ -9,35 +9,21 @@ import inspect
 from pathlib import Path
 from typing import Any
 
+from adp.converters.format import Format
 from adp_schema.errors import UsageError
-from adp_schema.model import Trajectory
 from adp_schema.protocols import Converter
 
 
-class UserFormat:
+class UserFormat(Format):
     """A format with defaults for what it does not define.
 
     Args:
         converter: the object of the user's.
     """
 
-    version = "1"
-    container = "jsonl"
-    recognised = ""
-    versions = ""
-    flavours: tuple[str, ...] = ()
-
     def __init__(self, converter: Any) -> None:
         members = (name for name in dir(converter) if not name.startswith("_"))
         vars(self).update({name: getattr(converter, name) for name in members})
-
-    def side_files(self, source_file: str) -> tuple[str, ...]:
-        """No other files belong to a file."""
-        return ()
-
-    def embeds(self, branch: Trajectory) -> bool:
-        """Branches are records of their own."""
-        return False
 
 
 def complete(value: Any, name: str, file: Path | None = None) -> Any:

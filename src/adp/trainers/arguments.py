@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adp.trainers.config import TrainConfig
+from adp.trainers.lora import loraplus_optimizer
 from adp.trainers.precision import choose
+from adp.trainers.rows import EVAL, TRAIN, read_arrow
 from adp_schema.errors import UsageError, unknown_name
 
 if TYPE_CHECKING:
@@ -31,6 +34,28 @@ OURS = frozenset(
      "push_to_hub", "hub_token"}
 )  # fmt: skip
 """Fields that ``training.other`` does not set."""
+
+
+def trainer_arguments(
+    config: TrainConfig, model: Any, tokenizer: Any, folder: Path, callbacks: Sequence[Any]
+) -> dict[str, Any]:
+    """Arguments that all of TRL's trainers take.
+
+    Args:
+        config: the run.
+        model: what is trained.
+        tokenizer: its tokenizer.
+        folder: with the prepared rows.
+        callbacks: callbacks of the trainer.
+    """
+    return {
+        "model": model,
+        "train_dataset": read_arrow(folder / TRAIN),
+        "eval_dataset": read_arrow(folder / EVAL),
+        "processing_class": tokenizer,
+        "callbacks": list(callbacks),
+        "optimizers": (loraplus_optimizer(model, config), None),
+    }
 
 
 def common_arguments(config: TrainConfig, out: Path) -> dict[str, Any]:

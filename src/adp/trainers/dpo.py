@@ -9,16 +9,15 @@ from typing import Any
 import pyarrow as pa
 
 from adp.core.progress import Progress
-from adp.rendering.pairs import BadPair, pairs_of
 from adp.rendering.render import Renderer
+from adp.trainers.arguments import check_other, trainer_arguments
 from adp.trainers.config import TrainConfig
 from adp.trainers.config_methods import DpoSection
 from adp.trainers.losses import terms
 from adp.trainers.method import TrainingPlan
 from adp.trainers.preference import policy_and_reference
-from adp.trainers.preference_rows import PairCounts, PairRenderer, PairRow
-from adp.trainers.prepared_rows import EVAL, IDS, MASK, TRAIN, Order, TrainingRow, write_rows
-from adp.trainers.rows import read_arrow
+from adp.trainers.preference_rows import PairCounts, PairRow, pair_rows
+from adp.trainers.prepared_rows import IDS, MASK, Order, TrainingRow, write_rows
 from adp.trainers.store_parts import Part, StoreParts
 from adp_schema.store import Store
 
@@ -56,15 +55,12 @@ class Dpo:
         """Build TRL's trainer; see `adp.trainers.method`."""
         from trl import DPOConfig
 
-        from adp.trainers.arguments import check_other
-        from adp.trainers.lora import loraplus_optimizer
         from adp.trainers.model import load_tokenizer
         from adp.trainers.trl_preference import ExactDPOTrainer, PairCollator, ReferenceFreeTrainer
 
         check_other(config, DPOConfig)
         settings = DPOConfig(**args, **dpo_settings(config.dpo))
         tokenizer: Any = load_tokenizer(config, folder)
-        plus = config.lora is not None and config.lora.loraplus_lr_ratio is not None
         free = config.dpo.is_reference_free
         policy, reference, base = policy_and_reference(config, config.dpo, folder, free=free)
         if free and not hasattr(policy, "peft_config"):
@@ -75,15 +71,10 @@ class Dpo:
         if free:
             kind.simpo_gamma = config.dpo.simpo_gamma
         trainer = kind(
-            model=policy,
             ref_model=reference,
             args=settings,
             data_collator=PairCollator(tokenizer.pad_token_id, settings.pad_to_multiple_of),
-            train_dataset=read_arrow(folder / TRAIN),
-            eval_dataset=read_arrow(folder / EVAL),
-            processing_class=tokenizer,
-            callbacks=list(callbacks),
-            optimizers=(loraplus_optimizer(policy, config) if plus else None, None),
+            **trainer_arguments(config, policy, tokenizer, folder, callbacks),
         )
         if base:
             trainer.drop_ref_adapter()
@@ -122,15 +113,8 @@ def examples(
         parts: what each trajectory is for.
         tally: counts the rows, and the pairs that give none.
     """
-    pairs = PairRenderer(renderer)
-    for pair in pairs_of(store):
-        if isinstance(pair, BadPair):
-            tally.left_out[pair.reason] += 1
-            continue
-        part = parts.of(pair.chosen.trajectory_id, pair.rejected.trajectory_id)
-        row = pairs.row(pair, tally) if part is not None else None
-        if part is not None and row is not None:
-            yield example(row, part)
+    for part, row in pair_rows(store, renderer, parts, tally):
+        yield example(row, part)
 
 
 def example(row: PairRow, part: Part) -> TrainingRow:

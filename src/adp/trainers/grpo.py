@@ -11,14 +11,14 @@ import pyarrow as pa
 
 from adp.core.progress import Progress
 from adp.rendering.render import Renderer
+from adp.trainers.arguments import check_other, trainer_arguments
 from adp.trainers.config import TrainConfig
 from adp.trainers.config_methods import GrpoSection
 from adp.trainers.grpo_rows import prompts
 from adp.trainers.method import TrainingPlan
 from adp.trainers.preference_rows import PairCounts
-from adp.trainers.prepared_rows import EVAL, TRAIN, Order, TrainingRow, renderer_of, write_rows
+from adp.trainers.prepared_rows import Order, TrainingRow, renderer_of, write_rows
 from adp.trainers.rewards import make_rewards
-from adp.trainers.rows import read_arrow
 from adp.trainers.store_parts import StoreParts
 from adp_schema.errors import UsageError
 from adp_schema.store import Store
@@ -65,8 +65,7 @@ class Grpo:
         from transformers import set_seed
         from trl import GRPOConfig
 
-        from adp.trainers.arguments import check_other
-        from adp.trainers.lora import add_adapter, loraplus_optimizer
+        from adp.trainers.lora import add_adapter
         from adp.trainers.model import load_model, load_tokenizer
         from adp.trainers.trl_grpo import ExactGRPOTrainer
 
@@ -78,16 +77,10 @@ class Grpo:
         tokenizer.padding_side = "left"
         renderer = Renderer(tokenizer, config.render)
         policy = add_adapter(load_model(config, folder), config, folder)
-        plus = config.lora is not None and config.lora.loraplus_lr_ratio is not None
         return ExactGRPOTrainer(
-            model=policy,
             reward_funcs=make_rewards(config.grpo, renderer, _config_folder(config)),
             args=settings,
-            train_dataset=read_arrow(folder / TRAIN),
-            eval_dataset=read_arrow(folder / EVAL),
-            processing_class=tokenizer,
-            callbacks=list(callbacks),
-            optimizers=(loraplus_optimizer(policy, config) if plus else None, None),
+            **trainer_arguments(config, policy, tokenizer, folder, callbacks),
         )
 
 

@@ -12,14 +12,15 @@ import pyarrow as pa
 
 from adp.core.progress import Progress
 from adp.rendering.render import Renderer
+from adp.trainers.arguments import check_other, trainer_arguments
 from adp.trainers.config import TrainConfig
 from adp.trainers.config_methods import KtoSection
 from adp.trainers.kto_rows import kto_rows, rotate
 from adp.trainers.method import TrainingPlan
 from adp.trainers.preference import policy_and_reference
 from adp.trainers.preference_rows import PairCounts
-from adp.trainers.prepared_rows import EVAL, IDS, MASK, TRAIN, Order, TrainingRow, write_rows
-from adp.trainers.rows import read_arrow
+from adp.trainers.prepared_rows import IDS, MASK, Order, TrainingRow, write_rows
+from adp.trainers.rows import TRAIN, read_arrow
 from adp.trainers.store_parts import StoreParts
 from adp_schema.store import Store
 
@@ -62,8 +63,6 @@ class Kto:
         """Build TRL's trainer; see `adp.trainers.method`."""
         from trl import KTOConfig
 
-        from adp.trainers.arguments import check_other
-        from adp.trainers.lora import loraplus_optimizer
         from adp.trainers.model import load_tokenizer
         from adp.trainers.trl_preference import ExactKTOTrainer, KtoCollator
 
@@ -74,22 +73,16 @@ class Kto:
             full["train_sampling_strategy"] = "sequential"
         settings = KTOConfig(**full)
         tokenizer: Any = load_tokenizer(config, folder)
-        plus = config.lora is not None and config.lora.loraplus_lr_ratio is not None
         policy, reference, base = policy_and_reference(config, config.kto, folder)
         kind: Any = type("ExactKTOTrainer", (ExactKTOTrainer,), {"base_is_reference": base})
         collator = KtoCollator(
             tokenizer.pad_token_id, settings.pad_to_multiple_of, config.render.max_length
         )
         trainer = kind(
-            model=policy,
             ref_model=reference,
             args=settings,
             data_collator=collator,
-            train_dataset=read_arrow(folder / TRAIN),
-            eval_dataset=read_arrow(folder / EVAL),
-            processing_class=tokenizer,
-            callbacks=list(callbacks),
-            optimizers=(loraplus_optimizer(policy, config) if plus else None, None),
+            **trainer_arguments(config, policy, tokenizer, folder, callbacks),
         )
         if base:
             trainer.drop_ref_adapter()

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from adp.rendering.pairs import BadPair, pairs_of
 from adp.rendering.render import Renderer, TokenRow
 from adp.trainers.config_methods import KtoSection
-from adp.trainers.preference_rows import Ints, PairCounts, PairRenderer, SideTokens
+from adp.trainers.preference_rows import Ints, PairCounts, SideTokens, pair_rows
 from adp.trainers.store_parts import Part, StoreParts
 from adp_schema.model import Trajectory
 from adp_schema.store import Store
@@ -55,15 +54,7 @@ def kto_rows(
 def _from_pairs(
     store: Store, renderer: Renderer, parts: StoreParts, tally: PairCounts
 ) -> Iterator[tuple[Part, KtoRow]]:
-    pairs = PairRenderer(renderer)
-    for pair in pairs_of(store):
-        if isinstance(pair, BadPair):
-            tally.left_out[pair.reason] += 1
-            continue
-        part = parts.of(pair.chosen.trajectory_id, pair.rejected.trajectory_id)
-        row = pairs.row(pair, tally) if part is not None else None
-        if part is None or row is None:
-            continue
+    for part, row in pair_rows(store, renderer, parts, tally):
         for name, side, good in (("chosen", row.chosen, True), ("rejected", row.rejected, False)):
             yield part, KtoRow(f"{row.pair_id}#{name}", row.prompt, side, good)
 

@@ -89,19 +89,20 @@ def save_adapter(model: PeftModel, out: Path, folder: Path) -> None:
 
 
 def loraplus_optimizer(model: PeftModel, config: TrainConfig) -> Any:
-    """AdamW in which the matrices B learn faster than the matrices A.
+    """AdamW in which the matrices B learn faster than the matrices A; None when not asked for.
 
     LoRA+: Hayou, Ghosh, Yu 2024, arXiv 2402.12354, by PEFT's own function.
 
     Args:
         model: with its adapter.
-        config: with ``lora.loraplus_lr_ratio``.
+        config: the run.
     """
+    lora, training = config.lora, config.training
+    if lora is None or lora.loraplus_lr_ratio is None:
+        return None
     import torch
     from peft.optimizers import create_loraplus_optimizer
 
-    lora, training = config.lora, config.training
-    assert lora is not None
     return create_loraplus_optimizer(
         model=model,
         optimizer_cls=torch.optim.AdamW,

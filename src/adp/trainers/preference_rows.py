@@ -8,6 +8,7 @@ messages of the user and masked steps: they are context there and never in the l
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,8 +16,11 @@ import numpy as np
 
 from adp.rendering.chat import Chat, PairChats
 from adp.rendering.options import RenderOptions
+from adp.rendering.pairs import BadPair, pairs_of
 from adp.rendering.render import Renderer, TokenRow
+from adp.trainers.store_parts import Part, StoreParts
 from adp_schema.errors import UsageError
+from adp_schema.store import Store
 
 Ints = np.ndarray[Any, np.dtype[np.int32]]
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
@@ -150,6 +154,21 @@ class PairRenderer:
             else:
                 high = middle
         return shorter[low] if low < len(shorter) else None
+
+
+def pair_rows(
+    store: Store, renderer: Renderer, parts: StoreParts, tally: PairCounts
+) -> Iterator[tuple[Part, PairRow]]:
+    """The pairs of a store that can be rendered, each with its part; others are counted."""
+    pairs = PairRenderer(renderer)
+    for pair in pairs_of(store):
+        if isinstance(pair, BadPair):
+            tally.left_out[pair.reason] += 1
+            continue
+        part = parts.of(pair.chosen.trajectory_id, pair.rejected.trajectory_id)
+        row = pairs.row(pair, tally) if part is not None else None
+        if part is not None and row is not None:
+            yield part, row
 
 
 def whole(options: RenderOptions) -> RenderOptions:

@@ -21,13 +21,10 @@ from adp.rendering.report import check_ends
 from adp.trainers.config import TrainConfig
 from adp.trainers.method import TrainingPlan
 from adp.trainers.preference_rows import PairCounts
-from adp.trainers.rows import TOKENS, write_arrow
+from adp.trainers.rows import EVAL, TOKENS, TRAIN, write_arrow
 from adp.trainers.store_parts import Part, StoreParts
 from adp_schema.errors import EmptyResultError
 from adp_schema.store import Store
-
-TRAIN, EVAL = "train.arrow", "eval.arrow"
-"""Files of rows in the folder of a run."""
 
 MASK = pa.list_(pa.int8())
 """1 for the tokens in the loss."""

@@ -11,6 +11,9 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from datasets import Dataset
 
+TRAIN, EVAL = "train.arrow", "eval.arrow"
+"""Files of the prepared rows."""
+
 TOKENS = pa.list_(pa.int32())
 WEIGHTS = pa.list_(pa.float32())
 

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from adp.core.progress import Progress
 from adp.rendering.report import RenderReport, check_ends
 from adp.rendering.run import render_store
+from adp.trainers.arguments import check_other, trainer_arguments
 from adp.trainers.config import TrainConfig
 from adp.trainers.held_out import held_out
 from adp.trainers.method import TrainingPlan
@@ -88,12 +89,11 @@ class Sft:
         from trl import SFTConfig, SFTTrainer
         from trl.trainer.sft_trainer import DataCollatorForLanguageModeling
 
-        from adp.trainers.arguments import check_other
-        from adp.trainers.lora import add_adapter, loraplus_optimizer
+        from adp.trainers.lora import add_adapter
         from adp.trainers.model import load_model, load_tokenizer
 
         check_other(config, SFTConfig)
-        sftconfig = SFTConfig(
+        settings = SFTConfig(
             **args,
             max_length=None,
             packing=False,
@@ -102,30 +102,17 @@ class Sft:
         )
         tokenizer = load_tokenizer(config, folder)
         model = add_adapter(load_model(config, folder), config, folder)
-        train = read_arrow(folder / "train.arrow")
-        assert train is not None
+        given = trainer_arguments(config, model, tokenizer, folder, callbacks)
         kind: Any = SFTTrainer
         collator_kind: Any = DataCollatorForLanguageModeling
-        if "loss_weights" in train.column_names:
+        if "loss_weights" in given["train_dataset"].column_names:
             from adp.trainers.weighted_sft import WeightedCollator, WeightedTrainer
 
             kind, collator_kind = WeightedTrainer, WeightedCollator
         collator = collator_kind(
             pad_token_id=tokenizer.pad_token_id, padding_free=config.training.packing
         )
-        optimizer = None
-        if config.lora is not None and config.lora.loraplus_lr_ratio is not None:
-            optimizer = loraplus_optimizer(model, config)
-        return kind(
-            model=model,
-            args=sftconfig,
-            data_collator=collator,
-            train_dataset=train,
-            eval_dataset=read_arrow(folder / "eval.arrow"),
-            processing_class=tokenizer,
-            callbacks=list(callbacks),
-            optimizers=(optimizer, None),
-        )
+        return kind(args=settings, data_collator=collator, **given)
 
 
 METHOD = Sft()

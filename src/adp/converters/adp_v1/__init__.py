@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Raw
 
+from adp.converters.format import Format
 from adp_schema import jsontext
 from adp_schema.errors import RecordError
 from adp_schema.losses import Losses
@@ -29,11 +30,10 @@ if TYPE_CHECKING:
     from adp_schema.builder import RowBuilder
 
 
-class AdpV1:
+class AdpV1(Format):
     """Reads ADP v1 JSON of every version; writes what it read, and 1.5.0 from other formats."""
 
     name = "adp_v1"
-    version = "1"
     title = "ADP v1 JSON, versions 1 and 1.0 to 1.5: a list of actions and observations"
     container = "json_array"
     recognised = "A list `content` whose first item has a `class_`."
@@ -41,15 +41,6 @@ class AdpV1:
         "Reads 1 (without `schema_version`) and 1.0.0 to 1.5.0; writes the version that was read, "
         "and 1.5.0 from other formats."
     )
-    flavours: tuple[str, ...] = ()
-
-    def side_files(self, source_file: str) -> tuple[str, ...]:
-        """None: a file stands alone."""
-        return ()
-
-    def embeds(self, branch: Trajectory) -> bool:
-        """No: a record is one run."""
-        return False
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """A record is recognised by the ``class_`` of its first item."""

@@ -15,6 +15,7 @@ from msgspec import Raw
 
 from adp.converters.atif import keys as k
 from adp.converters.atif import trial
+from adp.converters.format import Format
 from adp.converters.reading import BRACE, BRACKET
 from adp_schema import jsontext
 from adp_schema.losses import Losses
@@ -25,11 +26,10 @@ if TYPE_CHECKING:
     from adp_schema.builder import RowBuilder
 
 
-class Atif:
+class Atif(Format):
     """The format ``atif``."""
 
     name = k.NAME
-    version = "1"
     title = "ATIF 1.0 to 1.8, the agent trajectory interchange format, with trials of Harbor"
     container = "json"
     recognised = (

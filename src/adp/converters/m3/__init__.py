@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
+from adp.converters.format import Format
 from adp.converters.m3 import keys as k
 from adp.converters.m3 import metadata_file
 from adp.converters.m3.gold import is_gold, read_gold
@@ -31,11 +32,10 @@ if TYPE_CHECKING:
     from adp_schema.builder import RowBuilder
 
 
-class M3:
+class M3(Format):
     """The format ``m3``."""
 
     name = k.NAME
-    version = "1"
     title = "M3 runs with alternates of agent and expert, and M3 reference data"
     container = "json"
     recognised = (
@@ -48,7 +48,6 @@ class M3:
         "reference data: the old form with one turn, the form with several, and that form before "
         "thoughts were added. Writes what was read in its own form, and other formats as runs."
     )
-    flavours: tuple[str, ...] = ()
 
     def side_files(self, source_file: str) -> tuple[str, ...]:
         """The file with the outcome of a run."""

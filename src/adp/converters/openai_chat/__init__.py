@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
+from adp.converters.format import Format
 from adp_schema import jsontext
 from adp_schema.losses import Losses
 from adp_schema.model import Trajectory
@@ -21,28 +22,17 @@ if TYPE_CHECKING:
     from adp_schema.builder import RowBuilder
 
 
-class OpenAIChat:
+class OpenAIChat(Format):
     """The format ``openai_chat``."""
 
     name = "openai_chat"
-    version = "1"
     title = "OpenAI chat messages and tools, one row a conversation"
-    container = "jsonl"
     recognised = "A list `messages` (or a JSON string of one) whose items have a `role`."
     versions = (
         "Reads chat completions with `tool_calls`, the old `function_call`, custom tools, and the "
         "dialects of open data sets; writes the dialect that was read, and `tool_calls` from "
         "other formats."
     )
-    flavours: tuple[str, ...] = ()
-
-    def side_files(self, source_file: str) -> tuple[str, ...]:
-        """None: a file stands alone."""
-        return ()
-
-    def embeds(self, branch: Trajectory) -> bool:
-        """No: a record is one run."""
-        return False
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """A list ``messages`` (or a JSON string of one) whose items have a role."""

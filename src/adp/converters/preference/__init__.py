@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
+from adp.converters.format import Format
 from adp.converters.preference import keys as k
 from adp.converters.preference.places import first_role
 from adp_schema import jsontext
@@ -25,13 +26,11 @@ if TYPE_CHECKING:
     from adp_schema.builder import RowBuilder
 
 
-class Preference:
+class Preference(Format):
     """The format ``preference``."""
 
     name = k.NAME
-    version = "1"
     title = "Preference rows: chosen and rejected answers, or an answer with a label"
-    container = "jsonl"
     recognised = (
         "`chosen` and `rejected` (texts, messages or lists of them) without `conversations`; "
         "`input`, `preferred_output` and `non_preferred_output`; `prompt` and `completion`, or "
@@ -43,11 +42,6 @@ class Preference:
         "dialogues and LLaMA-Factory's KTO; writes the dialect that was read, and TRL's from "
         "other formats."
     )
-    flavours: tuple[str, ...] = ()
-
-    def side_files(self, source_file: str) -> tuple[str, ...]:
-        """None: a file stands alone."""
-        return ()
 
     def embeds(self, branch: Trajectory) -> bool:
         """The rejected answer of a pair; other branches are no part of the format."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
+from adp.converters.format import Format
 from adp.converters.sharegpt import keys as k
 from adp.converters.sharegpt.via_atif import is_returned, returned
 from adp_schema import jsontext
@@ -24,11 +25,10 @@ if TYPE_CHECKING:
     from adp_schema.builder import RowBuilder
 
 
-class ShareGPT:
+class ShareGPT(Format):
     """The format ``sharegpt``."""
 
     name = k.NAME
-    version = "1"
     title = "ShareGPT turns (`conversations` with from and value), as LLaMA-Factory loads them"
     container = "json_array"
     recognised = (
@@ -41,11 +41,6 @@ class ShareGPT:
         "preference pairs (`chosen`, `rejected`) and columns of media; writes the dialect that "
         "was read, and the one that LLaMA-Factory loads from other formats."
     )
-    flavours: tuple[str, ...] = ()
-
-    def side_files(self, source_file: str) -> tuple[str, ...]:
-        """None: a file stands alone."""
-        return ()
 
     def embeds(self, branch: Trajectory) -> bool:
         """The rejected answer of a preference row; other branches are no part of the format."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
+from adp.converters.format import Format
 from adp_schema import jsontext
 from adp_schema.losses import Losses
 from adp_schema.model import Trajectory
@@ -21,11 +22,10 @@ if TYPE_CHECKING:
     from adp_schema.builder import RowBuilder
 
 
-class STS:
+class STS(Format):
     """The format ``sts``."""
 
     name = "sts"
-    version = "1"
     title = "Session traces of the Hugging Face Hub (STS), one session a file"
     container = "session"
     recognised = (
@@ -38,15 +38,6 @@ class STS:
         "by hand after that page. `adp publish --traces` writes a narrower form, for the Hub's "
         "viewer; the viewer itself could not be tried."
     )
-    flavours: tuple[str, ...] = ()
-
-    def side_files(self, source_file: str) -> tuple[str, ...]:
-        """None: a file stands alone."""
-        return ()
-
-    def embeds(self, branch: Trajectory) -> bool:
-        """No: a file is one run."""
-        return False
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """The header of a session; one with a version is a session of Pi."""

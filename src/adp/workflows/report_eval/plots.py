@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -252,7 +252,6 @@ def _passes(runs: Sequence[EvaluatedRun]) -> Plot | None:
 
 def _errors(runs: Sequence[EvaluatedRun]) -> Plot | None:
     """Errors an episode, by type."""
-    names = dict.fromkeys(error.name for run in runs for error in run.errors)
     if len(runs) == 1:
         results = runs[0].results
         rows = [
@@ -260,13 +259,9 @@ def _errors(runs: Sequence[EvaluatedRun]) -> Plot | None:
             for error in runs[0].errors
         ]
         return bar_plot("Errors by type", rows, "results that are errors")
-    return _grouped(
-        "Errors an episode, by type",
-        list(names),
-        runs,
-        lambda run, kind: sum(error.count for error in run.errors if error.name == kind),
-        "errors an episode",
-    )
+    counts = [_summed((error.name, error.count) for error in run.errors) for run in runs]
+    names = list(dict.fromkeys(name for count in counts for name in count))
+    return _grouped("Errors an episode, by type", names, runs, counts, "errors an episode")
 
 
 def _tools(runs: Sequence[EvaluatedRun]) -> Plot | None:
@@ -274,30 +269,32 @@ def _tools(runs: Sequence[EvaluatedRun]) -> Plot | None:
     if len(runs) == 1:
         return tools_plot((tool.name, tool.calls, tool.errors, tool.results)
                           for tool in runs[0].tools)  # fmt: skip
-    calls: Counter[str | None] = Counter()
-    for run in runs:
-        for tool in run.tools:
-            calls[tool.name] += tool.calls
+    counts = [_summed((tool.name, tool.calls) for tool in run.tools) for run in runs]
+    calls = _summed(item for count in counts for item in count.items())
     names = sorted(calls, key=lambda call: (-calls[call], call is None, call or ""))
-    return _grouped(
-        "Calls an episode, by tool",
-        names,
-        runs,
-        lambda run, kind: sum(tool.calls for tool in run.tools if tool.name == kind),
-        "calls an episode",
-    )
+    return _grouped("Calls an episode, by tool", names, runs, counts, "calls an episode")
+
+
+def _summed(counts: Iterable[tuple[str | None, int]]) -> Counter[str | None]:
+    total: Counter[str | None] = Counter()
+    for name, count in counts:
+        total[name] += count
+    return total
 
 
 def _grouped(
     title: str,
     names: Sequence[str | None],
     runs: Sequence[EvaluatedRun],
-    count: Callable[[EvaluatedRun, str | None], int],
+    counts: Sequence[Counter[str | None]],
     unit: str,
 ) -> Plot | None:
     """A bar for each run at each name."""
     shown = list(names)[:12]
-    values = [[count(run, kind) / max(run.episodes, 1) for kind in shown] for run in runs]
+    values = [
+        [count[kind] / max(run.episodes, 1) for kind in shown]
+        for run, count in zip(runs, counts, strict=True)
+    ]
     if not any(any(row) for row in values):
         return None
     thick = 0.8 / len(runs)

@@ -1,0 +1,23 @@
+"""What a format need not say."""
+
+from __future__ import annotations
+
+from adp_schema.model import Trajectory
+
+
+class Format:
+    """Defaults of `adp_schema.protocols.Converter`: one file a record, of one way to write."""
+
+    version = "1"
+    container = "jsonl"
+    recognised = ""
+    versions = ""
+    flavours: tuple[str, ...] = ()
+
+    def side_files(self, source_file: str) -> tuple[str, ...]:
+        """None: a file stands alone."""
+        return ()
+
+    def embeds(self, branch: Trajectory) -> bool:
+        """No: a branch is a record of its own."""
+        return False
