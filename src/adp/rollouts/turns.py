@@ -77,6 +77,10 @@ class Usage:
     raw: Mapping[str, Any] | None = None
 
 
+USAGE_COLUMNS = ("tokens_in", "tokens_out", "tokens_cached", "tokens_reasoning", "cost_usd")
+"""What a step holds of a usage, under the same names."""
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """What a policy answers: text, calls, or both.

@@ -11,15 +11,15 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from adp.rollouts.collecting.actor import Actor, Alone
-from adp.rollouts.collecting.counts import CollectReport, Episode
+from adp.rollouts.collecting.counts import CollectReport, Episode, Streak
 from adp.rollouts.collecting.episode import run_episode
 from adp.rollouts.collecting.episode_locks import EpisodeLocks
-from adp.rollouts.collecting.failure_streak import Streak
 from adp.rollouts.collecting.output_store import UNSTORABLE, OutputStore, episodes_of, is_sealed
 from adp.rollouts.collecting.plan import EpisodeJob, EpisodePlan
 from adp.rollouts.collecting.prepare import look_up, plan_of
@@ -152,21 +152,19 @@ def collect_now(
     return asyncio.run(call())
 
 
+@dataclass(eq=False)
 class _Run:
     """One call of `collect`."""
 
-    def __init__(
-        self,
-        root: Path,
-        environments: Environments,
-        actors: Actors,
-        plan: EpisodePlan,
-        settings: CollectSettings,
-        watch: Watch | None,
-    ) -> None:
-        self._root, self._plan, self._settings = root, plan, settings
-        self._environments, self._actors = environments, actors
-        self._watch = watch
+    _root: Path
+    _environments: Environments
+    _actors: Actors
+    _plan: EpisodePlan
+    _settings: CollectSettings
+    _watch: Watch | None
+
+    def __post_init__(self) -> None:
+        settings = self._settings
         self._started = time.monotonic()
         self._work: Iterator[EpisodeJob] = iter(())
         ahead = min(_MOST_CLAIMED, max(1, settings.concurrency // 4))
@@ -294,7 +292,7 @@ class _Run:
             await self._target.put(job, trajectory)
             episode = Episode.of(trajectory)
             self._plan.spent.add(episode)
-            self._judged.add(episode, trajectory.error_message)
+            self._judged.add(episode)
 
     async def _episode(self, about: About) -> Trajectory:
         """Run an episode. What is wrong with the call itself is raised, unless others went well."""
@@ -322,19 +320,19 @@ class _Run:
         if new:
             self._plan.ended(job, episode)
             if self._wrong is None:
-                self._wrong = self._refused(episode, trajectory)
+                self._wrong = self._refused(episode)
         else:
             self._plan.done_elsewhere(job)
         if self._watch is not None:
             self._plan.report.seconds = time.monotonic() - self._started
             self._watch(self._plan.report)
 
-    def _refused(self, episode: Episode, trajectory: Trajectory) -> RolloutError | None:
+    def _refused(self, episode: Episode) -> RolloutError | None:
         """Why to stop the run, when the store refuses one episode after the other."""
         if episode.stop_reason != UNSTORABLE:
             episode = episode._replace(error_type=None)
         try:
-            self._kept.add(episode, trajectory.error_message)
+            self._kept.add(episode)
         except RolloutError as error:
             return error
         return None

@@ -143,6 +143,41 @@ def reason_of(episode: Episode) -> str:
     return kind if stop in (None, kind) else f"{kind}: {stop}"
 
 
+class Streak:
+    """Counts episodes in a row that broke for the same reason, and stops a run where none works.
+
+    Args:
+        most: how many are too many.
+        at_once: how many episodes run at once.
+    """
+
+    def __init__(self, most: int, at_once: int) -> None:
+        self._most, self._at_once = most, at_once
+        self._well = False
+        self._reason, self._count = "", 0
+
+    def add(self, episode: Episode) -> None:
+        """Count an episode that ended.
+
+        Raises:
+            RolloutError: too many broke.
+        """
+        if episode.error_type is None:
+            self._well, self._reason, self._count = True, "", 0
+            return
+        reason = reason_of(episode)
+        self._count = self._count + 1 if reason == self._reason else 1
+        self._reason = reason
+        most = self._most
+        if self._well:  # those that run at once meet a short failure together
+            most = max(most, 2 * self._at_once)
+        if self._count >= most:
+            raise RolloutError(
+                f"stopped: {most} episodes in a row broke ({reason}: {episode.error_message}); "
+                "mend the cause, and go on with the same call and --retry-failed"
+            )
+
+
 _AS_THEY_ARE = (
     *("asked", "done_before", "done_now", "done_elsewhere", "failed", "left", "stopped", "sealed"),
     *("hanging", "beyond", "most_asked"),

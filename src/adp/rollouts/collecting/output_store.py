@@ -24,6 +24,11 @@ from adp_schema.store import Store
 UNSTORABLE = "unstorable"
 """The ``stop_reason`` of an episode that the store refuses."""
 
+_IDENTITY = (
+    *("trajectory_id", "source_id", "source_format", "dataset", "task_id", "attempt"),
+    "agent_name",
+)
+"""Columns that an episode keeps when nothing else of it can be stored."""
 _TOGETHER = 256
 """Trajectories of one append."""
 
@@ -125,13 +130,7 @@ class OutputStore:
 def unstorable(trajectory: Trajectory, error: SchemaError) -> Trajectory:
     """What is kept of an episode that the store refuses: its ids, why, and the steps that fit."""
     result = Trajectory(
-        trajectory_id=trajectory.trajectory_id,
-        source_id=trajectory.source_id,
-        source_format=trajectory.source_format,
-        dataset=trajectory.dataset,
-        task_id=trajectory.task_id,
-        attempt=trajectory.attempt,
-        agent_name=trajectory.agent_name,
+        **{name: getattr(trajectory, name) for name in _IDENTITY},
         terminated=False,
         error_type=ENVIRONMENT,
         error_message=whole_text(f"the store cannot hold this episode: {error}"),

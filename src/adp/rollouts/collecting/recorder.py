@@ -20,7 +20,7 @@ from adp.rollouts.collecting.rows import (
 )
 from adp.rollouts.collecting.storable_values import make_storable, mend_step
 from adp.rollouts.environment import Start
-from adp.rollouts.turns import Message, Outcome, Result, Tool, Turn
+from adp.rollouts.turns import USAGE_COLUMNS, Message, Outcome, Result, Tool, Turn
 from adp_schema.ids import numbered
 from adp_schema.model import Step, Task, Trajectory
 
@@ -271,11 +271,7 @@ class Recorder:
             response_id=turn.response_id,
             stop_reason=turn.stop_reason,
             timestamp=self._now(),
-            tokens_in=usage.tokens_in,
-            tokens_out=usage.tokens_out,
-            tokens_cached=usage.tokens_cached,
-            tokens_reasoning=usage.tokens_reasoning,
-            cost_usd=usage.cost_usd,
+            **{name: getattr(usage, name) for name in USAGE_COLUMNS},
             usage=None if usage.raw is None else json_text(usage.raw),
             prompt_token_ids=listed(turn.prompt_token_ids),
             completion_token_ids=listed(turn.completion_token_ids),

@@ -13,6 +13,7 @@ round down. Whole numbers are exact; ``/`` and most functions give floating-poin
 from __future__ import annotations
 
 import math
+import operator
 import re
 from collections.abc import Callable, Mapping
 from typing import NoReturn
@@ -195,19 +196,7 @@ def _number(text: str) -> Number:
 
 
 def _apply(mark: str, left: Number, right: Number) -> Number:
-    if mark == "**":
-        return _safe(_power, left, right)
     return _safe(_OPERATIONS[mark], left, right)
-
-
-_OPERATIONS: Mapping[str, Callable[[Number, Number], Number]] = {
-    "+": lambda left, right: left + right,
-    "-": lambda left, right: left - right,
-    "*": lambda left, right: left * right,
-    "/": lambda left, right: left / right,
-    "//": lambda left, right: left // right,
-    "%": lambda left, right: left % right,
-}
 
 
 def _power(base: Number, exponent: Number) -> Number:
@@ -220,6 +209,17 @@ def _power(base: Number, exponent: Number) -> Number:
     if isinstance(value, complex):
         raise ValueError
     return float(value)
+
+
+_OPERATIONS: Mapping[str, Callable[[Number, Number], Number]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "**": _power,
+}
 
 
 def _safe(function: Callable[..., Number], *values: Number) -> Number:

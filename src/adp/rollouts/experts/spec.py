@@ -92,11 +92,9 @@ def cast_of(policy: Policy, text: str | None = None) -> Cast:
     spec = read_assist(text)
     judging = {name: _policy(getattr(spec, name)) for name in _JUDGES if getattr(spec, name)}
     made = {name: _JUDGES[name](judge) for name, judge in judging.items()}
-    names = set(AssistSettings.model_fields)
-    settings = AssistSettings.model_validate(spec.model_dump(include=names, exclude_unset=True))
-    assistance = Assistance(settings, policy, Judges(**made))  # type: ignore[arg-type]
+    assistance = Assistance(spec, policy, Judges(**made))  # type: ignore[arg-type]
     facts = {
-        "assistance": settings.model_dump(),
+        "assistance": spec.model_dump(exclude=set(_JUDGES)),
         "judges": {name: judge.name for name, judge in judging.items()},
     }
     return Cast(assistance, (policy, *judging.values()), facts, assistance)

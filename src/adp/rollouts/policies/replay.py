@@ -18,7 +18,7 @@ from adp.core.json_values import json_object
 from adp.rollouts.collecting.attempts import superseded, tries_of
 from adp.rollouts.environment import Settings
 from adp.rollouts.policy import AgentLimitError, InfrastructureError, PolicyKind, Request
-from adp.rollouts.turns import Call, Turn, Usage
+from adp.rollouts.turns import USAGE_COLUMNS, Call, Turn, Usage
 from adp.stores.tasks import TaskKey, find_tasks, key_of, same_tasks
 from adp_schema.errors import EmptyResultError
 from adp_schema.model import Step, Task, ToolCall, Trajectory
@@ -150,11 +150,7 @@ def _turn(step: Step) -> Turn:
         response_id=step.response_id,
         stop_reason=step.stop_reason,
         usage=Usage(
-            tokens_in=step.tokens_in,
-            tokens_out=step.tokens_out,
-            tokens_cached=step.tokens_cached,
-            tokens_reasoning=step.tokens_reasoning,
-            cost_usd=step.cost_usd,
+            **{name: getattr(step, name) for name in USAGE_COLUMNS},
             raw=json_object(step.usage) if step.usage is not None else None,
         ),
         prompt_token_ids=_several(step.prompt_token_ids),

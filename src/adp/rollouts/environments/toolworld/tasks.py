@@ -50,14 +50,12 @@ class ToolworldSettings(Settings):
         Raises:
             UsageError: there is none.
         """
-        kinds = [kind for kind in self.kinds if not kind[1:].isdigit() or self.reach(kind)]
+        kinds = [
+            kind for kind in self.kinds if not kind[1:].isdigit() or int(kind[1:]) <= self.max_hops
+        ]
         if not kinds:
             raise UsageError(f"no kind of toolworld has {self.max_hops} hops or fewer; add c1")
         return kinds
-
-    def reach(self, kind: str) -> bool:
-        """Whether a chain is short enough."""
-        return int(kind[1:]) <= self.max_hops
 
 
 def make_tasks(
