@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import sys
-import time
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from adp.cli.text import progress_bar
 
 if TYPE_CHECKING:
     from adp.rollouts.collecting.counts import CollectReport
-
-_PAUSE = {True: 0.2, False: 5.0}
-"""Seconds between two lines, on a terminal and in a pipe."""
 
 
 class CollectScreen:
@@ -24,22 +21,15 @@ class CollectScreen:
 
     def __init__(self, out: str, *, quiet: bool) -> None:
         self._out, self._quiet = out, quiet
-        self._terminal = sys.stderr.isatty()
-        self._last = time.monotonic()
-        self._bar: Any = None
+        self._progress = progress_bar("collecting", "episodes", quiet=quiet)
         self._report: CollectReport | None = None
+        self._left = 0
 
     def __enter__(self) -> CollectScreen:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._progress.stop()
         report = self._report
         if kind is KeyboardInterrupt and not self._quiet and report is not None:
             done = report.asked - report.left
@@ -47,30 +37,14 @@ class CollectScreen:
             print(text, file=sys.stderr)
 
     def show(self, report: CollectReport) -> None:
-        """Show the counts, but not too often."""
+        """Show the counts of a run that goes on."""
+        if self._report is None:
+            self._left = report.asked - report.done_before
+            self._progress.total(self._left)
         self._report = report
-        now = time.monotonic()
-        if self._quiet or now - self._last < _PAUSE[self._terminal]:
-            return
-        self._last = now
-        line = line_of(report)
-        if not self._terminal:
-            print(f"collecting: {line}", file=sys.stderr)
-            return
-        if self._bar is None:
-            self._bar = _bar(report.asked)
-        self._bar.update(0, completed=report.asked - report.left, line=line)
-
-
-def _bar(total: int) -> Any:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn
-
-    columns = (TextColumn("collecting"), BarColumn(bar_width=20), TextColumn("{task.fields[line]}"))
-    bar = Progress(*columns, console=Console(stderr=True, markup=False), transient=True)
-    bar.add_task("collecting", total=total, line="")
-    bar.start()
-    return bar
+        self._progress.status(line_of(report))
+        self._progress.advance(self._left - report.left)
+        self._left = report.left
 
 
 def line_of(report: CollectReport) -> str:

@@ -13,7 +13,6 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, cast
 from zipfile import ZipInfo
 
@@ -91,12 +90,7 @@ class InputStream:
     def __enter__(self) -> InputStream:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.file.close()
         self._handle.close()
 
