@@ -20,7 +20,7 @@ Piece = tuple[str, Any]
 """Kind of a value, and the value."""
 
 
-class Found:
+class Pieces:
     """The pieces of a trajectory, each with the paths that a loss report may give for it."""
 
     def __init__(self, run: Trajectory) -> None:
@@ -164,23 +164,23 @@ def missing(sources: list[Trajectory], targets: list[Trajectory], losses: Losses
     """The pieces of the sources that are neither in the targets nor in the report."""
     there: Counter[Piece] = Counter()
     for target in targets:
-        there.update(Found(target).counted())
+        there.update(Pieces(target).counted())
     gone = []
     inside = {branch.trajectory_id for source in sources for branch in source.branches}
     for source in (run for run in sources if run.trajectory_id not in inside):
-        for piece, paths in Found(source).pieces:
+        for piece, paths in Pieces(source).pieces:
             kind, value = piece
             if lost(paths, losses):
                 continue
             if there[piece]:
                 there[piece] -= 1
-            elif not _elsewhere(kind, value, there):
+            elif not _stands_in_other_columns(kind, value, there):
                 gone.append((piece, paths))
     joined = [target for target in targets if target.source_format == "sharegpt"]
     return not_inside(gone, joined) if joined else gone
 
 
-def _elsewhere(kind: str, value: Any, there: Counter[Piece]) -> bool:
+def _stands_in_other_columns(kind: str, value: Any, there: Counter[Piece]) -> bool:
     """Whether a piece is in the target by another name.
 
     ATIF has one in ``extra``; arguments that are a text and no object become the argument

@@ -51,7 +51,9 @@ def plain(trajectory: Trajectory) -> dict[str, Any]:
         {
             **step.model_dump(exclude_none=True),
             "calls": [call.model_dump(exclude_none=True) for call in step.calls],
-            "observations": [one.model_dump(exclude_none=True) for one in step.observations],
+            "observations": [
+                observation.model_dump(exclude_none=True) for observation in step.observations
+            ],
         }
         for step in trajectory.steps
     ]
@@ -65,9 +67,12 @@ def plain(trajectory: Trajectory) -> dict[str, Any]:
     return {
         **trajectory.model_dump(exclude={"seq"}, exclude_none=True),
         "steps": steps,
-        "early": [one.model_dump(exclude_none=True) for one in trajectory.early_observations],
-        "links": [one.model_dump(exclude_none=True) for one in trajectory.links],
-        "raw": [one.model_dump(exclude_none=True) for one in trajectory.raw],
+        "early": [
+            early_observation.model_dump(exclude_none=True)
+            for early_observation in trajectory.early_observations
+        ],
+        "links": [link.model_dump(exclude_none=True) for link in trajectory.links],
+        "raw": [item.model_dump(exclude_none=True) for item in trajectory.raw],
         "task": trajectory.task and trajectory.task.model_dump(exclude_none=True),
         "media": {
             name: trajectory.media[name].model_dump(exclude_none=True)

@@ -44,20 +44,20 @@ def acknowledged(acks: Path) -> set[str]:
 
 def check(store: Store, promised: set[str]) -> int:
     """Check that a store holds what was promised, all of it whole and once; return how many."""
-    found = []
+    results = []
     for trajectory in store.trajectories():
         name = trajectory.source_id or ""
-        found.append(trajectory.trajectory_id)
+        results.append(trajectory.trajectory_id)
         wanted = plain(numbered(name, blob=int(name.split("-")[1]) % 5))
         assert plain(trajectory) == wanted, f"{name} is torn"
-    assert len(found) == len(set(found)), "something is there twice"
-    assert promised <= set(found), f"lost: {sorted(promised - set(found))[:5]}"
+    assert len(results) == len(set(results)), "something is there twice"
+    assert promised <= set(results), f"lost: {sorted(promised - set(results))[:5]}"
     counts = store.manifest.counts
-    assert counts.trajectories == len(found), "the counts are wrong"
-    assert store.manifest.datasets == ({"d": len(found)} if found else {})
+    assert counts.trajectories == len(results), "the counts are wrong"
+    assert store.manifest.datasets == ({"d": len(results)} if results else {})
     sql = "SELECT count(*) AS n, count(DISTINCT trajectory_id) AS ids FROM trajectories"
-    assert store.query(sql).to_pylist() == [{"n": len(found), "ids": len(found)}]
-    return len(found)
+    assert store.query(sql).to_pylist() == [{"n": len(results), "ids": len(results)}]
+    return len(results)
 
 
 def read(root: str, acks: str, report: str) -> None:
@@ -67,15 +67,15 @@ def read(root: str, acks: str, report: str) -> None:
         promised = acknowledged(Path(acks))
         store = Store.open(root)
         try:
-            found = check(store, promised)
+            result = check(store, promised)
         except Exception as error:
             # The end of the store removes early shards: who opened it before opens it again.
             sealed = store.journal is not None and (Path(root) / "adp.json").exists()
             if isinstance(error, AssertionError) or not sealed:
                 raise
-            found = check(Store.open(root), promised)
-        assert found >= seen, "the store got smaller"
-        seen, reads = found, reads + 1
+            result = check(Store.open(root), promised)
+        assert result >= seen, "the store got smaller"
+        seen, reads = result, reads + 1
         Path(report + ".tmp").write_text(json.dumps({"reads": reads, "seen": seen}))
         Path(report + ".tmp").replace(report)
         time.sleep(0.1)  # the writers need the processor, too

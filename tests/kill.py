@@ -56,22 +56,22 @@ def run(
         start_new_session=True,
     )
     try:
-        _, said = process.communicate(timeout=kill_after if kill_after is not None else LONGEST)
+        _, output = process.communicate(timeout=kill_after if kill_after is not None else LONGEST)
     except subprocess.TimeoutExpired:
         if alone:
             process.kill()
             # The workers hold the other end of the pipe: this waits until they are gone.
-            _, said = process.communicate(timeout=LONGEST)
+            _, output = process.communicate(timeout=LONGEST)
         else:
             os.killpg(process.pid, signal.SIGKILL)
-            _, said = process.communicate()
+            _, output = process.communicate()
         if kill_after is None:
             raise
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
     if process.returncode not in (0, -signal.SIGKILL):
-        raise AssertionError(f"{words} ended with {process.returncode}: {said.decode()}")
+        raise AssertionError(f"{words} ended with {process.returncode}: {output.decode()}")
     return time.monotonic() - start, process.returncode
 
 
@@ -162,10 +162,10 @@ def check(
     return series
 
 
-def _compare(series: Series, found: dict[str, str], wanted: dict[str, str]) -> None:
+def _compare(series: Series, fields: dict[str, str], wanted: dict[str, str]) -> None:
     # A kill after the manifest was written may leave scratch files of a store that is finished.
-    found = {name: each for name, each in found.items() if not name.startswith(".run/")}
-    names = {name for name in found.keys() | wanted.keys() if found.get(name) != wanted.get(name)}
+    fields = {name: result for name, result in fields.items() if not name.startswith(".run/")}
+    names = {name for name in fields.keys() | wanted.keys() if fields.get(name) != wanted.get(name)}
     if names:
         pytest.fail(f"{series.text()}, but for the last one: {sorted(names)} differ")
     series.finished += 1

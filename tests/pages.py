@@ -95,8 +95,8 @@ def _script(text: str, files: Path) -> tuple[list[Example], str]:
         if kind == "pycon":
             file.write_text(body, encoding="utf-8")
             commands = [Example(block.start(3), f'{_DOCTEST} "$FILES/{file.name}"\n', "")]
-        for each in commands:
-            script.append(f"printf '\\036'; {each.command}\nprintf '\\037%d\\n' $?")
+        for command in commands:
+            script.append(f"printf '\\036'; {command.command}\nprintf '\\037%d\\n' $?")
         examples += commands
     return examples, "\n".join(script)
 
@@ -130,19 +130,24 @@ def _complete(command: str) -> bool:
 def faults(examples: list[Example]) -> str:
     """What does not agree, for reading; empty if all does."""
     return "\n".join(
-        f"$ {each.command}expected:\n{each.expected}printed ({each.status}):\n{each.printed}"
-        for each in examples
-        if not each.agrees
+        f"$ {example.command}expected:\n{example.expected}"
+        f"printed ({example.status}):\n{example.printed}"
+        for example in examples
+        if not example.agrees
     )
 
 
 def rewritten(text: str, examples: list[Example]) -> str:
     """The page with what the commands printed, where it differs from what stands there."""
-    for each in reversed(examples):
-        if not each.agrees and each.printed is not None and not each.command.startswith(_DOCTEST):
-            end = each.offset + len("$ " + each.command)
-            printed = "".join(f"{line.rstrip()}\n" for line in each.printed.splitlines())
-            text = text[:end] + printed + text[end + len(each.expected) :]
+    for example in reversed(examples):
+        if (
+            not example.agrees
+            and example.printed is not None
+            and not example.command.startswith(_DOCTEST)
+        ):
+            end = example.offset + len("$ " + example.command)
+            printed = "".join(f"{line.rstrip()}\n" for line in example.printed.splitlines())
+            text = text[:end] + printed + text[end + len(example.expected) :]
     return text
 
 

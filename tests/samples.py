@@ -22,12 +22,12 @@ COUNTS = Path(__file__).with_name("samples.json")
 
 def count() -> dict[str, int]:
     """How many files lie in each folder of the samples."""
-    found: dict[str, int] = {}
+    results: dict[str, int] = {}
     for path in sorted(ROOT.rglob("*")):
         folder = path.parent.relative_to(ROOT).as_posix()
         if path.is_file() and folder != ".":  # there stands only what tells of them
-            found[folder] = found.get(folder, 0) + 1
-    return found
+            results[folder] = results.get(folder, 0) + 1
+    return results
 
 
 @cache
@@ -47,8 +47,8 @@ def uses_samples(module: ModuleType) -> bool:
     modules = [module, *(sys.modules[str(name)] for name in helpers if _is_helper(name))]
     return any(
         isinstance(value, Path) and value.is_relative_to(ROOT)
-        for each in modules
-        for value in vars(each).values()
+        for item in modules
+        for value in vars(item).values()
     )
 
 

@@ -95,11 +95,11 @@ def test_what_a_page_shows_must_be_so(tmp_path):
     saved = '```text title="saved.txt"\nkept\n```\n'
     page.write_text(saved + PAGE + "```pycon\n>>> 1 + 1\n3\n```\n")
     examples = run_page(page, tmp_path / "run")
-    assert [each.agrees for each in examples] == [True, True, False, True, False, True, False]
+    assert [example.agrees for example in examples] == [True, True, False, True, False, True, False]
     assert "not what it says" in faults(examples)
-    mended = rewritten(page.read_text(), examples)
-    assert "ls: cannot access" in mended
-    assert "not what it says" not in mended
+    result = rewritten(page.read_text(), examples)
+    assert "ls: cannot access" in result
+    assert "not what it says" not in result
 
 
 def test_an_example_that_did_not_run_does_not_agree():

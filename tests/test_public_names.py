@@ -76,7 +76,7 @@ def test_grow_and_seal(tmp_path):
     assert adp.open(tmp_path / "store").journal is not None
     store = adp.seal(tmp_path / "store")
     assert store.journal is None
-    assert [one.trajectory_id for one in store.trajectories()] == ["d/a"]
+    assert [trajectory.trajectory_id for trajectory in store.trajectories()] == ["d/a"]
 
 
 def test_dir_shows_the_interface_alone():

@@ -20,11 +20,11 @@ def run(text):
     """Run the examples of a text, one after the other."""
     blocks = "\n".join(re.findall(r"```pycon\n(.*?)```", text, re.DOTALL))
     test = doctest.DocTestParser().get_doctest(blocks, {}, PAGE.name, str(PAGE), 0)
-    said = []
+    output = []
     runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
-    runner.run(test, out=said.append)
+    runner.run(test, out=output.append)
     assert test.examples
-    assert not said, "".join(said)
+    assert not output, "".join(output)
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,6 @@
 """Check names: each public class stands once, and no name is a word that says nothing.
 
-    python tools/check_names.py [FOLDER...]       src, tools, benchmarks and examples unless given
+    python tools/check_names.py [FOLDER...]       all folders of code unless given
 
 A name is that of a module, class, function, parameter, variable or field. The glossary in
 CONTRIBUTING.md has the words to use. Names that users write (options, columns) are no part of it.
@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-FOLDERS = ("src", "tools", "benchmarks", "examples")
+FOLDERS = ("src", "tests", "tools", "benchmarks", "examples")
 PRONOUNS = frozenset({"each", "found", "mine", "one", "ones", "own", "said", "told"})
 METAPHORS = frozenset(
     {"aside", "beside", "claims", "elsewhere", "foreign", "hand", "lean", "mend", "mended", "pen",

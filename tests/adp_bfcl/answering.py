@@ -96,18 +96,18 @@ class Answering:
         steps = gold_steps(entry.answers, rng)
         if rng.random() < 0.6:
             steps = changed_steps(steps, [], rng, odd=["pwd()", "ls(a=True)", "nothing(a=1)"])
-        found = []
+        results = []
         for turn in steps:
             made = [
                 self._step(entry, [call for call in step if call], rng) for step in turn if step
             ]
-            found += [one for one in made if one is not None]
-            found.append(Turn(text=rng.choice(["Done.", "", "It is 3 (three)."])))
+            results += [item for item in made if item is not None]
+            results.append(Turn(text=rng.choice(["Done.", "", "It is 3 (three)."])))
         if rng.random() < 0.1:
-            found = [
-                found[0] if found[0].calls else Turn(text="[pwd()]", calls=(Call("pwd"),))
+            results = [
+                results[0] if results[0].calls else Turn(text="[pwd()]", calls=(Call("pwd"),))
             ] * 30
-        return found + [Turn(text="Done.")] * len(steps)
+        return results + [Turn(text="Done.")] * len(steps)
 
     def _step(self, entry: BfclEntry, calls: list[str], rng: random.Random) -> Turn | None:
         """Calls given as source, as one turn."""
@@ -115,7 +115,7 @@ class Answering:
 
         if self._mode == "prompt":
             return Turn(text=f"[{', '.join(calls)}]") if calls else None
-        documents = {str(one["name"]): one for one in entry.functions}
+        documents = {str(item["name"]): item for item in entry.functions}
         made = []
         for call in calls:
             try:

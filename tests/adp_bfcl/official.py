@@ -59,7 +59,7 @@ def official(underscored: bool = False):
     language = importlib.import_module("bfcl_eval.constants.enums").Language
 
     def check(functions, calls, truth, category, name):
-        found = checker.ast_checker(functions, calls, truth, language(name), category, "m")
-        return found["valid"], None if found["valid"] else found["error_type"]
+        result = checker.ast_checker(functions, calls, truth, language(name), category, "m")
+        return result["valid"], None if result["valid"] else result["error_type"]
 
     return check

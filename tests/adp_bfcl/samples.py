@@ -31,7 +31,7 @@ def row(entry_id="simple_python_0", text="What is 2 + 3?", function=(FUNCTION,))
 def write(folder, name, rows, *, answers=None):
     """A file of questions, and one of answers."""
     folder.mkdir(parents=True, exist_ok=True)
-    text = "\n".join(one if isinstance(one, str) else json.dumps(one) for one in rows)
+    text = "\n".join(item if isinstance(item, str) else json.dumps(item) for item in rows)
     (folder / f"{name}.json").write_text(text, encoding="utf-8")
     if answers is not None:
         (folder / "possible_answer").mkdir(exist_ok=True)

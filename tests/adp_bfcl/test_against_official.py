@@ -34,15 +34,15 @@ def compare(rounds: int, every: int, seed: int) -> Counter:
         gold = right(entry.functions, entry.answers, entry.category, rng)
         outputs = [gold] + [changed(gold, rng, source=source) for _ in range(rounds)]
         for calls in outputs:
-            found = match(entry.functions, calls, entry.answers, entry.category, language=language)
+            result = match(entry.functions, calls, entry.answers, entry.category, language=language)
             try:
                 wanted = check(
                     entry.functions, calls, entry.answers, entry.category, language.value
                 )
             except (*CRASHES, AssertionError):
                 wanted = (False, CHECKER_ERROR)
-            assert (found.valid, found.error_type) == wanted, (entry.entry_id, calls, found)
-            seen[found.error_type] += 1
+            assert (result.valid, result.error_type) == wanted, (entry.entry_id, calls, result)
+            seen[result.error_type] += 1
     return seen
 
 
@@ -70,9 +70,9 @@ def compare_turns(rounds: int, every: int, seed: int) -> Counter:
         for steps in [gold, *(changed_steps(gold, others, rng) for _ in range(rounds))]:
             with clean_numbers():
                 wanted = official_turns(row_of(entry), steps)
-            found = check_multi_turn(entry, steps)
-            assert (found.valid, found.error_type) == wanted, (entry.entry_id, steps, found)
-            seen[found.error_type] += 1
+            result = check_multi_turn(entry, steps)
+            assert (result.valid, result.error_type) == wanted, (entry.entry_id, steps, result)
+            seen[result.error_type] += 1
     return seen
 
 
@@ -97,10 +97,10 @@ def test_right_calls_are_right_under_the_fixed_rules():
         if entry.category in NAMES:
             gold = right(entry.functions, entry.answers, entry.category, rng)
             language = language_of(entry.category)
-            found = match_fixed(
+            result = match_fixed(
                 entry.functions, gold, entry.answers, entry.category, language=language
             )
-            if not found.valid:
+            if not result.valid:
                 wrong.add(entry.entry_id)
     # Arrays of mixed types in Java cannot be written so that they are read back as they are.
     assert wrong <= {"simple_java_36", "simple_java_65"}

@@ -23,7 +23,7 @@ def data(tmp_path):
     folder = write(
         tmp_path / "questions",
         "BFCL_v4_simple_python",
-        [row(one) for one in ids],
+        [row(id_) for id_ in ids],
         answers=dict.fromkeys(ids, ANSWER),
     )
     return write(folder, "BFCL_v4_irrelevance", [row(f"irrelevance_{number}") for number in (0, 1)])
@@ -49,19 +49,19 @@ def test_there_and_back(run, data, tmp_path):
     done = json.loads(run("bfcl", "results", store, "-o", result, "--json").out)
     assert (done["trajectories"], done["written"], done["modes"]) == (12, 6, {"some_model": "fc"})
     assert done["left_out"] == {"another attempt at the same question": 6}
-    told = run("bfcl", "results", store, "-o", tmp_path / "again", "--model", "Other-FC").out
-    assert "trajectories 12 = written 6 + 6 (another attempt at the same question)" in told
+    messages = run("bfcl", "results", store, "-o", tmp_path / "again", "--model", "Other-FC").out
+    assert "trajectories 12 = written 6 + 6 (another attempt at the same question)" in messages
     assert (tmp_path / "again" / "Other-FC" / "non_live").is_dir()
     done = run("bfcl", "judge", result, "--data", data, "-o", tmp_path / "score")
     assert done.code == 0
     assert "some_model (fc)" in done.out
     assert "rows 6 = judged 6" in done.out
-    (line,) = [one for one in done.out.splitlines() if one.startswith("simple_python")]
+    (line,) = [item for item in done.out.splitlines() if item.startswith("simple_python")]
     assert line.split() == ["simple_python", "0.7500", "3", "4", "0"]
-    (line,) = [one for one in done.out.splitlines() if one.startswith("simple_ast")]
+    (line,) = [item for item in done.out.splitlines() if item.startswith("simple_ast")]
     assert line.split(maxsplit=2)[1:] == ["-", "no results: simple_java, simple_javascript"]
     file = tmp_path / "score" / "some_model" / "non_live" / "BFCL_v4_simple_python_score.json"
-    head, failure = [json.loads(each) for each in file.read_text().splitlines()]
+    head, failure = [json.loads(item) for item in file.read_text().splitlines()]
     assert (head["correct_count"], failure["id"]) == (3, "simple_python_1")
     plain = json.loads(run("bfcl", "judge", result, "--data", data, "--json").out)
     assert plain["models"]["some_model"]["categories"]["irrelevance"]["accuracy"] == 0.0
@@ -71,10 +71,10 @@ def test_there_and_back(run, data, tmp_path):
     assert len(list(Store.open(str(out)).trajectories())) == 6
     assert json.loads(run("score", out, "--with", "bfcl", "--json").out)["trajectories"] == 6
     run("bfcl", "results", out, "-o", tmp_path / "third")
-    for one in result.rglob("*.json"):
-        same = tmp_path / "third" / one.relative_to(result)
-        assert [json.loads(each)["result"] for each in same.read_text().splitlines()] == [
-            json.loads(each)["result"] for each in one.read_text().splitlines()
+    for path in result.rglob("*.json"):
+        same = tmp_path / "third" / path.relative_to(result)
+        assert [json.loads(item)["result"] for item in same.read_text().splitlines()] == [
+            json.loads(item)["result"] for item in path.read_text().splitlines()
         ]
 
 
@@ -119,7 +119,7 @@ def test_what_cannot_be_done_is_one_sentence(run, data, tmp_path, monkeypatch):
     adp.collect("calculator", lambda _: Turn(text="1"), "test:2", tmp_path / "sums")
     score = tmp_path / "score"
     assert run("bfcl", "judge", result, "--data", data, "-o", score).code == 0
-    for words, code, said in (
+    for words, code, output in (
         (("results", store, "-o", result), 5, "some_model is there already; remove it"),
         (("results", tmp_path / "sums", "-o", empty), 10, "2: no question of BFCL"),
         (("judge", tmp_path / "no", "--data", data), 3, "is no folder"),
@@ -132,7 +132,7 @@ def test_what_cannot_be_done_is_one_sentence(run, data, tmp_path, monkeypatch):
     ):
         done = run("bfcl", *words)
         assert (done.code, done.err.count("\n")) == (code, 1 + done.err.count("reading:")), done
-        assert said in done.err
+        assert output in done.err
     assert not (tmp_path / "new").exists()
     loader.by_id.cache_clear()
     monkeypatch.setattr(loader, "installed_folder", lambda: None)
@@ -144,17 +144,17 @@ def test_what_cannot_be_done_is_one_sentence(run, data, tmp_path, monkeypatch):
 def test_two_models_and_two_modes(run, data, tmp_path):
     from adp_schema.model import Trajectory
 
-    one = next(Store.open(str(runs(data, tmp_path / "a"))).trajectories())
+    result = next(Store.open(str(runs(data, tmp_path / "a"))).trajectories())
     made = []
     for number, (model, mode) in enumerate((("x", "fc"), ("y", "fc"), ("y", "prompt"))):
-        extra = json.loads(one.extra)
+        extra = json.loads(result.extra)
         extra["bfcl"]["mode"] = mode
         made.append(
             Trajectory(
                 trajectory_id=f"t{number}",
                 agent_model=model,
-                task=one.task,
-                task_id=one.task_id,
+                task=result.task,
+                task_id=result.task_id,
                 extra=json.dumps(extra),
             )
         )
@@ -170,7 +170,7 @@ def test_two_models_and_two_modes(run, data, tmp_path):
     assert "the runs of y are of both modes" in done.err
     assert not (tmp_path / "r").exists()
     done = run("bfcl", "results", tmp_path / "models", "-o", tmp_path / "r")
-    assert sorted(each.name for each in (tmp_path / "r").iterdir()) == ["x", "y"]
+    assert sorted(path.name for path in (tmp_path / "r").iterdir()) == ["x", "y"]
 
 
 def test_two_runs_at_one_output(run, data, tmp_path):

@@ -55,7 +55,7 @@ def add(**arguments):
 
 
 def scored(trajectory):
-    return {one.metric: one for one in BfclScorer().score(Item(trajectory, trajectory.task))}
+    return {item.metric: item for item in BfclScorer().score(Item(trajectory, trajectory.task))}
 
 
 def test_they_are_registered():
@@ -82,8 +82,12 @@ def test_the_agent_may_say_that_nothing_fits(tasks):
         "called": add(),
         "malformed": malformed,
     }.items():
-        found = scored(play(tasks[-1], [turn]))
-        states[name] = [found["bfcl"].value, found["bfcl_fixed"].value, found[f"bfcl_{name}"].value]
+        result = scored(play(tasks[-1], [turn]))
+        states[name] = [
+            result["bfcl"].value,
+            result["bfcl_fixed"].value,
+            result[f"bfcl_{name}"].value,
+        ]
     assert states == {"abstained": [1, 1, 1], "called": [0, 0, 1], "malformed": [1, 0, 1]}
 
 
@@ -94,9 +98,9 @@ def test_what_cannot_be_scored_has_a_reason(tasks):
     broken = scored(play(tasks[0], down))["bfcl"]
     assert (broken.value, broken.infrastructure) == (None, True)
     for trajectory in (Trajectory(), Trajectory(task_id="x", task=Task(task_id="x"), extra="{")):
-        found = scored(trajectory)["bfcl"]
-        assert found.value is None
-        assert found.reason
+        result = scored(trajectory)["bfcl"]
+        assert result.value is None
+        assert result.reason
     empty = scored(Trajectory(task=tasks[0]))["bfcl"]
     assert (empty.value, empty.reason) == (None, "the agent did not answer")
     with pytest.raises(UsageError, match="no entry of BFCL"):
@@ -122,10 +126,10 @@ def test_figures_name_what_is_missing(tasks):
 def test_aggregation_of_version_4():
     everything = {"simple_python": 0.9, "simple_java": 0.6, "simple_javascript": 0.3}
     everything |= dict.fromkeys(("multiple", "parallel", "parallel_multiple"), 0.8)
-    found = aggregate(everything, {})
-    assert found["simple_ast"].value == pytest.approx(0.6)
-    assert found["non_live"].value == pytest.approx(0.75)
-    assert found["overall"].value is None
+    result = aggregate(everything, {})
+    assert result["simple_ast"].value == pytest.approx(0.6)
+    assert result["non_live"].value == pytest.approx(0.75)
+    assert result["overall"].value is None
     zero = aggregate(everything, {}, missing_as_zero=True)
     assert zero["overall"].value == pytest.approx(0.075)
     live = {
@@ -154,7 +158,7 @@ def test_files_of_results_and_back(tasks, tmp_path):
     (file,) = [file for file in scores if "irrelevance" in file.name]
     head, *failures = [json.loads(line) for line in file.read_text().splitlines()]
     assert head == {"accuracy": 0.0, "correct_count": 0, "total_count": 3}
-    assert {one["error_type"] for one in failures} == {"irrelevance_error:decoder_success"}
+    assert {failure["error_type"] for failure in failures} == {"irrelevance_error:decoder_success"}
     with Store.grow(tmp_path / "store") as store:
         for trajectory in trajectories_of(tmp_path / "result", entries):
             assert store.append(trajectory)
@@ -171,11 +175,11 @@ def test_files_that_others_wrote(tasks, tmp_path):
     (folder / "BFCL_v3_simple_result.json").write_text("\n".join(rows))
     entries = {task.task_id: entry_from(task) for task in tasks}
     report = judge_results(tmp_path / "result", entries)
-    verdicts = [one.verdict and one.verdict.error_type for one in report.judged]
+    verdicts = [item.verdict and item.verdict.error_type for item in report.judged]
     assert report.judged[0].verdict.valid
     assert verdicts[1:] == ["ast_decoder:decoder_failed", None]
     assert report.judged[2].reason
-    assert [one.line for one in report.rejected] == [2, 3, 4]
+    assert [item.line for item in report.rejected] == [2, 3, 4]
 
 
 def gold(request):
@@ -201,13 +205,13 @@ def test_several_turns(kind, tmp_path):
     pytest.importorskip("mpmath")
     entries = [by_id()[f"multi_turn_{kind}_{number}"] for number in (0, 61, 103, 150)]
     for entry in entries:
-        found = play(task_of(entry), gold)
-        assert found.success is True, found.judge
-        assert scored(found)["bfcl"].value == 1.0
-        results = [one for step in found.steps for one in step.observations]
+        result = play(task_of(entry), gold)
+        assert result.success is True, result.judge
+        assert scored(result)["bfcl"].value == 1.0
+        results = [observation for step in result.steps for observation in step.observations]
         assert results
-        assert {one.error_type for one in results} == {None}
-        users = [step for step in found.steps if step.source == "user"]
+        assert {item.error_type for item in results} == {None}
+        users = [step for step in result.steps if step.source == "user"]
         assert len(users) == len(entry.question)
         if kind == "miss_func":
             (turn,) = entry.held_back
@@ -218,7 +222,7 @@ def test_several_turns(kind, tmp_path):
             assert not set(entry.held_back[turn]) & offered
         lazy = play(task_of(entry), [])
         assert json.loads(lazy.judge)["error_type"] == "multi_turn:empty_turn_model_response"
-    assert list(write_results([found], tmp_path).files.values()) == [1]
+    assert list(write_results([result], tmp_path).files.values()) == [1]
     report = judge_results(tmp_path, by_id(), mode="fc")
     assert report.judged[0].verdict.valid
 
@@ -236,11 +240,11 @@ def test_the_expert_does_each_turn_of_the_user(tmp_path):
 def test_an_agent_that_never_stops_is_cut_and_judged():
     pytest.importorskip("mpmath")
     task = task_of(by_id()["multi_turn_base_0"])
-    found = play(task, lambda request: Turn(calls=(Call("pwd", "{}"), Call("nothing", "{}"))))
-    assert (found.truncated, found.stop_reason) == (True, "force_terminated")
-    assert sum(step.source == "agent" for step in found.steps) == 21
-    assert json.loads(found.judge)["error_type"] == "multi_turn:force_terminated"
-    kinds = [one.error_type for one in found.steps[1].observations]
+    result = play(task, lambda request: Turn(calls=(Call("pwd", "{}"), Call("nothing", "{}"))))
+    assert (result.truncated, result.stop_reason) == (True, "force_terminated")
+    assert sum(step.source == "agent" for step in result.steps) == 21
+    assert json.loads(result.judge)["error_type"] == "multi_turn:force_terminated"
+    kinds = [observation.error_type for observation in result.steps[1].observations]
     assert kinds == [None, "unknown_tool"]
     broken = play(task, lambda request: Turn(calls=(Call("ls", "{"),)))
     assert broken.steps[1].observations[0].error_type == "parsing"
@@ -251,22 +255,22 @@ def test_an_agent_that_never_stops_is_cut_and_judged():
 def test_prompt_mode():
     settings = BfclSettings(mode="prompt")
     entry = by_id()["simple_python_0"]
-    found = play(task_of(entry), [Turn(text="[x(")], settings=settings)
-    assert found.steps[0].source == "system"
-    assert "calculate_triangle_area" in found.steps[0].text
-    assert found.tools is None
-    assert json.loads(found.judge)["error_type"] == "ast_decoder:decoder_failed"
+    result = play(task_of(entry), [Turn(text="[x(")], settings=settings)
+    assert result.steps[0].source == "system"
+    assert "calculate_triangle_area" in result.steps[0].text
+    assert result.tools is None
+    assert json.loads(result.judge)["error_type"] == "ast_decoder:decoder_failed"
     pytest.importorskip("mpmath")
     turns = by_id()["multi_turn_base_0"]
 
     def script(request):
         texts = [f"[{', '.join(turn)}]" for turn in turns.answers]
-        steps = [one for text in texts for one in (text, "Done.")]
+        steps = [item for text in texts for item in (text, "Done.")]
         return Turn(text=steps[request.turn])
 
-    found = play(task_of(turns), script, settings=settings)
+    result = play(task_of(turns), script, settings=settings)
     # The expected calls of this entry have arguments without a name, which prompt mode drops.
-    assert json.loads(found.judge)["error_type"] == "multi_turn:execution_response_mismatch"
+    assert json.loads(result.judge)["error_type"] == "multi_turn:execution_response_mismatch"
 
 
 @installed
@@ -288,10 +292,10 @@ def test_a_copy_goes_on_as_if_alone(name):
         spoiled.step(Turn(calls=(Call("mkdir", '{"dir_name": "z"}'), Call("cd", "{}"))))
         assert [copied.step(step) for step in steps[cut:]] == wanted[cut:]
         assert [first.step(step) for step in steps[cut:]] == wanted[cut:]
-        verdicts = [one.score(Trajectory()) for one in (plain, first, copied)]
+        verdicts = [item.score(Trajectory()) for item in (plain, first, copied)]
         assert verdicts == [verdicts[0]] * 3
         assert verdicts[0].success is True
         assert copied._services.state().keys() == plain._services.state().keys()
-        own = {id(one) for one in copied._services.instances.values()}
-        assert not own & {id(one) for one in first._services.instances.values()}
-        assert {id(method.__self__) for method in copied._services._methods.values()} == own
+        instances = {id(instance) for instance in copied._services.instances.values()}
+        assert not instances & {id(instance) for instance in first._services.instances.values()}
+        assert {id(method.__self__) for method in copied._services._methods.values()} == instances

@@ -104,21 +104,21 @@ def test_a_malformed_call_is_no_abstention():
         ("live_relevance", broken, False, False, "malformed"),
         ("live_relevance", [{"other": "{}"}], True, True, "called"),
     ]:
-        found = [
+        results = [
             judge_answer(answer, [FUNCTION], None, category, rules=rules)
             for rules in ("official", "fixed")
         ]
-        assert [one.valid for one in found] == [official, fixed], (category, answer)
-        assert {one.relevance for one in found} == {state}
+        assert [result.valid for result in results] == [official, fixed], (category, answer)
+        assert {result.relevance for result in results} == {state}
 
 
 @given(st.text(), st.text())
-def test_equal_after_normal_is_equal_officially(one, other):
+def test_equal_after_normal_is_equal_officially(value, other):
     from adp_bfcl.matcher import standard
 
-    if one.isascii() and other.isascii() and normal(one) == normal(other):
-        dates = any(letter.isdigit() for letter in one)
-        assert standard(one) == standard(other) or dates
+    if value.isascii() and other.isascii() and normal(value) == normal(other):
+        dates = any(letter.isdigit() for letter in value)
+        assert standard(value) == standard(other) or dates
 
 
 @given(st.recursive(
@@ -128,7 +128,7 @@ def test_equal_after_normal_is_equal_officially(one, other):
 def test_a_value_is_what_it_is(value):
     def wrapped(inner):
         if isinstance(inner, dict):
-            return {key: [wrapped(one)] for key, one in inner.items()}
-        return [wrapped(one) for one in inner] if isinstance(inner, list) else inner
+            return {key: [wrapped(result)] for key, result in inner.items()}
+        return [wrapped(item) for item in inner] if isinstance(inner, list) else inner
 
     assert same(value, wrapped(value))

@@ -97,8 +97,8 @@ def test_answers_of_every_form(text):
     for answer in (text, [{"f": text}], [{text: "{}"}], {"f": text}, [text], [[text]], [None], 5):
         for mode in ("fc", "prompt"):
             for category in ("simple_python", "simple_java", "irrelevance", "parallel"):
-                found = judge_answer(answer, [function], [{"f": {"a": [1]}}], category, mode=mode)
-                assert not found.valid or category == "irrelevance"
+                result = judge_answer(answer, [function], [{"f": {"a": [1]}}], category, mode=mode)
+                assert not result.valid or category == "irrelevance"
             try:
                 assert all(isinstance(call, str) for call in sources(answer, mode))
             except DecodeError:
@@ -114,10 +114,10 @@ def test_services(text, marked):
     arguments = json.dumps(text)
     calls = [text, f"ls(a={text})", f"touch(file_name={arguments})", f"mean(numbers=[{text}])"]
     before = set(vars(services.instances["MathAPI"]))
-    found = services.run(calls)
-    assert len(found) == len(calls)
-    assert all(isinstance(one, str) for one in found)
-    assert found[0].startswith("Error during execution:")
+    result = services.run(calls)
+    assert len(result) == len(calls)
+    assert all(isinstance(item, str) for item in result)
+    assert result[0].startswith("Error during execution:")
     assert set(vars(services.instances["MathAPI"])) == before
 
 
@@ -139,7 +139,7 @@ def test_numbers_that_would_take_hours():
         "mean.__func__(None, [1])",
         "MathAPI().mean([1])",
     ]
-    assert all("error" in found.lower() for found in services.run(calls))
+    assert all("error" in item.lower() for item in services.run(calls))
 
 
 @installed
@@ -147,15 +147,17 @@ def test_numbers_that_would_take_hours():
 @pytest.mark.parametrize("mode", ["fc", "prompt"])
 def test_a_turn_that_is_no_list_is_not_judged(turn, mode):
     """The official checker raises a TypeError, even where nothing was to be done in that turn."""
-    entry = next(one for one in by_id().values() if one.multi_turn and [] in one.turns_of_calls)
+    entry = next(
+        value for value in by_id().values() if value.multi_turn and [] in value.turns_of_calls
+    )
     result = [["[" + ", ".join(calls) + "]"] if calls else [] for calls in entry.turns_of_calls]
     for number in range(len(result)):
         given = [*result[:number], turn, *result[number + 1 :]]
-        found = judge_entry(entry, given, mode=mode)
-        assert (found.valid, found.error_type) == (False, CHECKER_ERROR)
+        outcome = judge_entry(entry, given, mode=mode)
+        assert (outcome.valid, outcome.error_type) == (False, CHECKER_ERROR)
     for iterable in ("text", {"a": 1}, []):
-        found = judge_entry(entry, [iterable for _ in result], mode=mode)
-        assert found.error_type != CHECKER_ERROR
+        outcome = judge_entry(entry, [iterable for _ in result], mode=mode)
+        assert outcome.error_type != CHECKER_ERROR
 
 
 @pytest.mark.parametrize(

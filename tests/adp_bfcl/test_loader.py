@@ -54,11 +54,11 @@ def test_rows_that_are_none_are_named(tmp_path):
         "null",
     ]
     write(tmp_path, "BFCL_v4_simple_python", bad, answers={"simple_python_0": ANSWER})
-    found = load(["simple_python", "multiple"], tmp_path)
-    assert [entry.entry_id for entry in found.entries] == ["simple_python_0"]
-    assert [one.line for one in found.rejected] == [2, 3, 4, 5, 6, 7, 8, 10]
-    assert found.missing == ["multiple"]
-    reasons = " ".join(str(one) for one in found.rejected)
+    result = load(["simple_python", "multiple"], tmp_path)
+    assert [entry.entry_id for entry in result.entries] == ["simple_python_0"]
+    assert [item.line for item in result.rejected] == [2, 3, 4, 5, 6, 7, 8, 10]
+    assert result.missing == ["multiple"]
+    reasons = " ".join(str(item) for item in result.rejected)
     for part in ("no JSON", "no object", "no list of turns", "another row", "no possible answer"):
         assert part in reasons
 
@@ -81,19 +81,19 @@ def test_the_package_is_asked_for(monkeypatch):
 
 @pytest.mark.skipif(not SAMPLES.exists(), reason="the samples are not here")
 def test_samples():
-    found = load(SUPPORTED, SAMPLES)
-    counts = {entry.category for entry in found.entries}
+    result = load(SUPPORTED, SAMPLES)
+    counts = {entry.category for entry in result.entries}
     assert {"simple_python", "parallel", "irrelevance", "live_relevance"} <= counts
-    assert all(entry.answers for entry in found.entries if "relevance" not in entry.category)
+    assert all(entry.answers for entry in result.entries if "relevance" not in entry.category)
 
 
 @installed
 def test_all_entries_of_the_package_become_tasks_and_come_back():
-    found = load()
-    assert (len(found.entries), found.rejected, found.missing) == (4441, [], [])
-    for entry in found.entries:
+    result = load()
+    assert (len(result.entries), result.rejected, result.missing) == (4441, [], [])
+    for entry in result.entries:
         assert entry_from(task_of(entry)) == entry
-    for entry in found.entries[::40]:
+    for entry in result.entries[::40]:
         for function in entry.functions:
             tool = tool_of(function, language_of(entry.category))["function"]
             Draft202012Validator.check_schema(tool["parameters"])
@@ -137,7 +137,7 @@ def test_tools_are_those_of_the_official_conversion():
         entry = by_id()[entry_id]
         for function in entry.functions:
             tool = tool_of(function, language_of(entry.category))["function"]
-            kinds = {one["type"] for one in tool["parameters"]["properties"].values()}
+            kinds = {value["type"] for value in tool["parameters"]["properties"].values()}
             assert kinds <= {"string", "number", "integer", "boolean", "array", "object"}
             if "java" in entry_id:
                 assert kinds == {"string"}
@@ -146,14 +146,14 @@ def test_tools_are_those_of_the_official_conversion():
 def test_the_first_tasks_of_several_categories_are_of_all(tmp_path):
     for name, count in (("simple_python", 3), ("multiple", 1), ("irrelevance", 2)):
         rows = [row(f"{name}_{number}") for number in range(count)]
-        answers = {one["id"]: ANSWER for one in rows}
+        answers = {item["id"]: ANSWER for item in rows}
         write(tmp_path, f"BFCL_v4_{name}", rows, answers=answers)
     settings = KIND.settings(data=tmp_path, category=("simple_python", "multiple", "irrelevance"))
     tasks = [task.task_id for task in KIND.tasks(settings, "test", None, 0)]
     assert sorted(tasks[:3]) == ["irrelevance_0", "multiple_0", "simple_python_0"]
     assert sorted(tasks[3:5]) == ["irrelevance_1", "simple_python_1"]
     assert tasks[5:] == ["simple_python_2"]
-    assert [one.task_id for one in KIND.tasks(settings, "test", 4, 0)] == tasks[:4]
+    assert [task.task_id for task in KIND.tasks(settings, "test", 4, 0)] == tasks[:4]
 
 
 def test_what_was_not_run_is_said_once():
@@ -161,6 +161,6 @@ def test_what_was_not_run_is_said_once():
         Scored("a", "t", 0, Score(metric, 1.0, None, {"category": "simple_python"}))
         for metric in ("bfcl", "bfcl_fixed")
     ]
-    names = [one.name for one in BfclScorer().figures(rows) if one.value is None]
+    names = [figure.name for figure in BfclScorer().figures(rows) if figure.value is None]
     assert names
     assert not [name for name in names if name.startswith("bfcl_fixed")]

@@ -62,10 +62,10 @@ def same(official: dict, ours: dict) -> str | None:
     if list(official) != list(ours):
         return "keys"
     if official["test_category"].startswith("multi_turn"):
-        told = (official.pop("error"), ours.pop("error"))
-        if told[0]["error_type"] != told[1]["error_type"]:
+        messages = (official.pop("error"), ours.pop("error"))
+        if messages[0]["error_type"] != messages[1]["error_type"]:
             return "error_type"
-        if type(told[0]["error_message"]) is not type(told[1]["error_message"]):
+        if type(messages[0]["error_message"]) is not type(messages[1]["error_message"]):
             return "error_message"
         for name in ("path", "missed_function", "excluded_function"):
             official["prompt"].pop(name, None)

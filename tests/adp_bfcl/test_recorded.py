@@ -27,11 +27,11 @@ def test_outputs_changed_in_small_ways():
     wrong = []
     for row in rows:
         entry = entries[row["id"], row["category"]]
-        found = match(
+        result = match(
             entry["function"], row["model_output"], entry["ground_truth"], row["category"]
         )
-        if not same(found, row):
-            wrong.append((row["id"], row["mutation"], found))
+        if not same(result, row):
+            wrong.append((row["id"], row["mutation"], result))
     assert wrong == []
     assert len(rows) > 2000
 
@@ -40,8 +40,10 @@ def test_outputs_changed_in_small_ways():
 def test_quirks():
     quirks = json.loads((RECORDED / "ast_quirks.json").read_text(encoding="utf-8"))
     for row in quirks["cases"]:
-        found = match(quirks["function"], row["model_output"], row["ground_truth"], row["category"])
-        assert same(found, row), row["case"]
+        result = match(
+            quirks["function"], row["model_output"], row["ground_truth"], row["category"]
+        )
+        assert same(result, row), row["case"]
 
 
 @recorded
@@ -52,16 +54,16 @@ def test_outputs_of_real_models():
     wrong, states = [], Counter()
     rows = read("real_outputs.jsonl.gz")
     for row in rows:
-        found = judge_answer(
+        result = judge_answer(
             row["result"],
             entries[row["id"]]["function"],
             truths.get(row["id"]),
             row["category"],
             mode=row["mode"],
         )
-        states[found.relevance] += 1
-        if not same(found, row):
-            wrong.append((row["model"], row["id"], found))
+        states[result.relevance] += 1
+        if not same(result, row):
+            wrong.append((row["model"], row["id"], result))
     assert wrong == []
     assert len(rows) > 3000
     assert min(states["called"], states["abstained"], states["malformed"]) > 0
@@ -72,8 +74,8 @@ def test_outputs_of_real_models():
 def test_sequences_of_several_turns():
     entries = {row["id"]: entry_of(row) for row in read("multi_turn_entries.jsonl.gz")}
     for row in read("multi_turn_oracle_cases.jsonl.gz"):
-        found = check_multi_turn(entries[row["id"]], row["model_steps"])
-        assert same(found, row), (row["id"], row["mutation"], found)
+        result = check_multi_turn(entries[row["id"]], row["model_steps"])
+        assert same(result, row), (row["id"], row["mutation"], result)
 
 
 @recorded
@@ -90,5 +92,5 @@ def test_services_answer_as_recorded(number):
     entry = entry_of(row)
     services = services_of(entry, "gold", marked=True)
     with clean_numbers():
-        found = [services.run(turn) for turn in row["ground_truth"]]
-    assert found == row["gold_tool_outputs"]
+        results = [services.run(turn) for turn in row["ground_truth"]]
+    assert results == row["gold_tool_outputs"]

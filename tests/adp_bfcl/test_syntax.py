@@ -127,12 +127,12 @@ def same(text, language, parsers):
     except Exception as error:  # it raises many kinds
         wanted = type(error)
     try:
-        found = decode(text, "prompt", language)
+        value = decode(text, "prompt", language)
     except DecodeError:
-        found = DecodeError
-    failed = isinstance(found, type)
-    assert failed == isinstance(wanted, type), (text, found, wanted)
-    assert failed or found == wanted, text
+        value = DecodeError
+    failed = isinstance(value, type)
+    assert failed == isinstance(wanted, type), (text, value, wanted)
+    assert failed or value == wanted, text
     return not failed
 
 

@@ -40,10 +40,10 @@ ODD = [
 def official_turns(row: dict, steps: Steps) -> tuple[bool, str | None]:
     """The verdict of the installed package. Its services live under a name, so each run has one."""
     checker = importlib.import_module("bfcl_eval.eval_checker.multi_turn_eval.multi_turn_checker")
-    found = checker.multi_turn_checker(
+    multi_turn_checker = checker.multi_turn_checker(
         copy.deepcopy(steps), row["ground_truth"], row, "", f"model{next(_COUNT)}"
     )
-    return found["valid"], found.get("error_type")
+    return multi_turn_checker["valid"], multi_turn_checker.get("error_type")
 
 
 def gold_steps(truth: list[list[str]], rng: random.Random) -> list[list[list[str]]]:

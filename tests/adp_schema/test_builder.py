@@ -127,14 +127,14 @@ def test_wrong_words_and_columns_are_refused():
 
 def test_a_task_is_kept_once_a_data_set_and_again_when_it_says_something_else():
     builder = RowBuilder()
-    said = [("a", "1", "x"), ("a", "1", "x"), ("b", "1", "x"), ("a", "1", "y"), ("a", "1", "x")]
-    for seq, (dataset, name, text) in enumerate(said):
+    output = [("a", "1", "x"), ("a", "1", "x"), ("b", "1", "x"), ("a", "1", "y"), ("a", "1", "x")]
+    for seq, (dataset, name, text) in enumerate(output):
         builder.begin(Origin(seq=seq, dataset=dataset))
         builder.trajectory({"task_id": name})
         builder.task({"task_id": name, "instruction": text})
         builder.finish()
-    found = [(row["seq"], row["instruction"]) for row in builder.tables()["tasks"].to_pylist()]
-    assert found == [(0, "x"), (2, "x"), (3, "y")]
+    rows = [(row["seq"], row["instruction"]) for row in builder.tables()["tasks"].to_pylist()]
+    assert rows == [(0, "x"), (2, "x"), (3, "y")]
 
 
 def test_a_task_of_a_record_that_failed_is_added_by_the_next_one():

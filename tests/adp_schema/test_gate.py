@@ -52,7 +52,7 @@ def gate(files: dict[str, list[str]]) -> Iterator[QueryGate]:
         yield opened
 
 
-def one(gate: QueryGate, sql: str, parameters: Any = None) -> Any:
+def value_of(gate: QueryGate, sql: str, parameters: Any = None) -> Any:
     """The only value of the only row."""
     (row,) = gate.query(sql, parameters).to_pylist()
     (value,) = row.values()
@@ -97,7 +97,7 @@ def refusal(gate: QueryGate, sql: str, parameters: Any = None) -> str:
     ],
 )  # fmt: skip
 def test_what_reads_passes(gate: QueryGate, sql: str, value: object) -> None:
-    assert one(gate, sql) == value
+    assert value_of(gate, sql) == value
 
 
 @pytest.mark.parametrize("sql", ["SHOW TABLES", "DESCRIBE steps", "SUMMARIZE trajectories"])
@@ -115,10 +115,10 @@ def test_explain_of_a_select_passes(gate: QueryGate, sql: str) -> None:
 
 def test_parameters(gate: QueryGate) -> None:
     sql = "SELECT text FROM steps WHERE trajectory_id = {} AND step = {}"
-    assert one(gate, sql.format("?", "?"), ["d/101", 1]) == "101:1"
-    assert one(gate, sql.format("$id", "$step"), {"id": "d/101", "step": 1}) == "101:1"
+    assert value_of(gate, sql.format("?", "?"), ["d/101", 1]) == "101:1"
+    assert value_of(gate, sql.format("$id", "$step"), {"id": "d/101", "step": 1}) == "101:1"
     hostile = "'; COPY steps TO 'x'; --"
-    assert one(gate, "SELECT ?", [hostile]) == hostile
+    assert value_of(gate, "SELECT ?", [hostile]) == hostile
     assert "parameters: 1" in refusal(gate, "SELECT ?")
     assert "Expected 0, got 1" in refusal(gate, "SELECT 1", [1])
     refusal(gate, "SELECT ?", [object()])
@@ -172,7 +172,7 @@ def test_batches_come_one_by_one(gate: QueryGate) -> None:
         assert reader.schema.names[0] == "i"
         first = reader.read_next_batch()
         assert 0 < first.num_rows <= 4096
-    assert one(gate, "SELECT 1") == 1
+    assert value_of(gate, "SELECT 1") == 1
 
 
 def test_a_fault_in_a_running_query_is_one_sentence(gate: QueryGate) -> None:
@@ -191,7 +191,7 @@ def test_no_rows_still_have_a_schema(gate: QueryGate) -> None:
 
 def test_one_gate_serves_many_threads(gate: QueryGate) -> None:
     def ask(seq: int) -> Any:
-        return one(gate, "SELECT text FROM calls_with_results, steps WHERE steps.seq = ? AND"
+        return value_of(gate, "SELECT text FROM calls_with_results, steps WHERE steps.seq = ? AND"
                    " steps.seq = calls_with_results.seq AND steps.step = 0", [seq])  # fmt: skip
 
     seqs = [0, 1, 2, 100, 101, 102] * 10
@@ -202,7 +202,7 @@ def test_one_gate_serves_many_threads(gate: QueryGate) -> None:
 def test_a_result_can_be_read_while_another_query_runs(gate: QueryGate) -> None:
     outer = gate.batches("SELECT i FROM range(100000) t(i)")
     first = outer.read_next_batch().num_rows
-    assert one(gate, "SELECT count(*) FROM steps") == 12
+    assert value_of(gate, "SELECT count(*) FROM steps") == 12
     assert first + outer.read_all().num_rows == 100_000
 
 
@@ -217,11 +217,11 @@ def test_memory_is_limited_and_a_folder_helps(files: dict[str, list[str]], tmp_p
     sql = "SELECT max(n) FROM (SELECT i, count(*) AS n FROM range(6000000) t(i) GROUP BY i)"
     with QueryGate(files, memory_limit="60MB", threads=2) as gate:
         assert "more memory than 60MB" in refusal(gate, sql)
-        assert one(gate, "SELECT count(*) FROM steps") == 12
+        assert value_of(gate, "SELECT count(*) FROM steps") == 12
     folder = tmp_path / "spill"
     folder.mkdir()
     with QueryGate(files, memory_limit="60MB", threads=2, temp_directory=str(folder)) as gate:
-        assert one(gate, sql) == 1
+        assert value_of(gate, sql) == 1
         assert len(list(folder.iterdir())) == 1
     assert list(folder.iterdir()) == []
 
@@ -267,8 +267,8 @@ def test_any_folder_name_will_do(tmp_path: Path, name: str) -> None:
         write_shards(tmp_path / decoy, shard(900))
     files = write_shards(tmp_path / name, shard(0), shard(100))
     with QueryGate(files) as gate:
-        assert one(gate, "SELECT count(*) FROM steps") == 12
-        assert one(gate, "SELECT DISTINCT dataset FROM trajectories") == "d"
+        assert value_of(gate, "SELECT count(*) FROM steps") == 12
+        assert value_of(gate, "SELECT DISTINCT dataset FROM trajectories") == "d"
 
 
 def test_relative_paths_and_file_urls(
@@ -281,7 +281,7 @@ def test_relative_paths_and_file_urls(
     for spelled in (relative, dotted, urls):
         with QueryGate(spelled) as gate:
             monkeypatch.chdir("/")
-            assert one(gate, "SELECT count(*) FROM steps") == 12
+            assert value_of(gate, "SELECT count(*) FROM steps") == 12
             monkeypatch.chdir(tmp_path)
 
 
@@ -292,7 +292,7 @@ def test_a_store_behind_a_link(files: dict[str, list[str]], tmp_path: Path) -> N
         for table, paths in files.items()
     }
     with QueryGate(linked) as gate:
-        assert one(gate, "SELECT count(*) FROM steps") == 12
+        assert value_of(gate, "SELECT count(*) FROM steps") == 12
 
 
 @pytest.fixture
@@ -312,10 +312,10 @@ def remote(files: dict[str, list[str]]) -> Iterator[dict[str, list[str]]]:
 
 def test_a_store_behind_a_url(remote: dict[str, list[str]], files: dict[str, list[str]]) -> None:
     with QueryGate(remote) as gate:
-        assert one(gate, "SELECT count(*) FROM calls_with_results") == 6
+        assert value_of(gate, "SELECT count(*) FROM calls_with_results") == 6
         assert "disabled" in refusal(gate, "FROM 'memory://remote/other.parquet'")
     with QueryGate([("far", remote), ("near", files)]) as gate:
-        assert one(gate, "SELECT count(*) FROM steps") == 24
+        assert value_of(gate, "SELECT count(*) FROM steps") == 24
 
 
 @pytest.mark.parametrize("url", ["nothing://a/b.parquet", "memory://a/missing.parquet"])
@@ -340,17 +340,18 @@ def test_several_stores(tmp_path: Path) -> None:
             "SELECT count(*) FROM steps s JOIN trajectories t USING (seq)"
             " WHERE s.trajectory_id <> t.trajectory_id"
         )
-        assert one(gate, joined) == 0
-        assert one(gate, "SELECT count(*) FROM calls_with_results WHERE result IS NULL") == 0
-        assert one(gate, "SELECT count(*) FROM calls_with_results") == 9
+        assert value_of(gate, joined) == 0
+        assert value_of(gate, "SELECT count(*) FROM calls_with_results WHERE result IS NULL") == 0
+        assert value_of(gate, "SELECT count(*) FROM calls_with_results") == 9
         assert (
-            one(gate, f"SELECT text FROM steps WHERE seq = {(1 << 50) + 2} AND step = 1") == "2:1"
+            value_of(gate, f"SELECT text FROM steps WHERE seq = {(1 << 50) + 2} AND step = 1")
+            == "2:1"
         )
         assert gate.query("DESCRIBE steps")["column_name"][-1].as_py() == "extra"
     with QueryGate([("only", a)]) as gate:
-        assert one(gate, "SELECT DISTINCT store FROM all_trajectories") == "only"
+        assert value_of(gate, "SELECT DISTINCT store FROM all_trajectories") == "only"
     with QueryGate([]) as gate:
-        assert one(gate, "SELECT count(*) FROM attempts") == 0
+        assert value_of(gate, "SELECT count(*) FROM attempts") == 0
 
 
 def test_files_of_an_older_version(tmp_path: Path, files: dict[str, list[str]]) -> None:
@@ -366,7 +367,7 @@ def test_files_of_an_older_version(tmp_path: Path, files: dict[str, list[str]]) 
         assert gate.query(ask).to_pylist() == [expected]
     with QueryGate([StoreFiles("x", {"tool_calls": [str(older)]}, renamed), ("y", files)]) as gate:
         assert gate.query(ask).to_pylist() == [expected]
-        assert one(gate, "SELECT count(*) FROM calls WHERE name = 'bash'") == 9
+        assert value_of(gate, "SELECT count(*) FROM calls WHERE name = 'bash'") == 9
 
 
 def test_time_is_utc_wherever_the_machine_is(files: dict[str, list[str]]) -> None:
@@ -402,8 +403,8 @@ def test_an_interrupt_is_a_query_error(gate: QueryGate, monkeypatch: pytest.Monk
 
     def interrupt() -> None:
         while not done.wait(0.1):  # one that comes before the query begins is lost
-            for each in cursors:
-                each.interrupt()
+            for item in cursors:
+                item.interrupt()
 
     thread = threading.Thread(target=interrupt)
     thread.start()
@@ -489,6 +490,6 @@ def test_gates_share_what_was_checked_and_nothing_else(
                 with pytest.raises(QueryError, match="EXPLAIN ANALYZE is not allowed here"):
                     gate.batches(statements[1], analyze=False)
     with QueryGate(files) as gate:
-        assert one(gate, statements[0]) == 12
+        assert value_of(gate, statements[0]) == 12
     with QueryGate({}) as gate:
-        assert one(gate, statements[0]) == 0
+        assert value_of(gate, statements[0]) == 0

@@ -315,10 +315,10 @@ def test_the_engine_alone_reads_no_other_file(
     monkeypatch.setattr(gate_module, "check", lambda _, sql: Checked(sql, frozenset()))
     with QueryGate(field.files, temp_directory=str(field.root)) as gate:
         try:
-            found = repr(gate.query(field.sql(attack)).to_pylist())
+            text = repr(gate.query(field.sql(attack)).to_pylist())
         except QueryError as error:
-            found = str(error)
-    assert CANARY not in found
+            text = str(error)
+    assert CANARY not in text
     assert canary_of_the_test.num_rows == 1
 
 

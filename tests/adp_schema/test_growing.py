@@ -56,14 +56,14 @@ class TestReading:
         with Store.grow(str(tmp_path / "s")) as store:
             assert store.extend(wanted[:3]) == 3
             store.seal_journal()
-            assert all(store.append(one) for one in wanted[3:])
+            assert all(store.append(item) for item in wanted[3:])
         store = Store.open(str(tmp_path / "s"))
         assert [plain(t) for t in store.trajectories()] == [plain(t) for t in wanted]
         assert [t.seq for t in store.trajectories()] == [0, 1, 2, 3, 4]
         assert store.journal.count == 2
         assert store.manifest.counts.trajectories == 5
         assert store.manifest.datasets == {"d": 5}
-        steps = sum(len(one.steps) for one in wanted)
+        steps = sum(len(item.steps) for item in wanted)
         assert store.scan("steps").collect().height == steps
         assert store.query("SELECT count(*) AS n FROM steps").to_pylist() == [{"n": steps}]
         assert plain(store.get("d/4")) == plain(wanted[4])
@@ -132,13 +132,13 @@ class TestReading:
 
 class TestAppending:
     def test_the_same_again_does_nothing(self, tmp_path):
-        one = numbered("1")
+        result = numbered("1")
         with GrowingStore(tmp_path / "s", seal_count=1) as store:
-            assert [store.append(one) for _ in range(3)] == [True, False, False]
+            assert [store.append(result) for _ in range(3)] == [True, False, False]
         with GrowingStore(tmp_path / "s") as store:
             assert not store.append(numbered("1"))
             with pytest.raises(IdTakenError, match="another trajectory of the id 'd/1'"):
-                store.append(one.model_copy(update={"success": None}))
+                store.append(result.model_copy(update={"success": None}))
             assert store.append(numbered("2"))
             assert sorted(store.ids()) == ["d/1", "d/2"]
             assert "d/2" in store
@@ -173,10 +173,10 @@ class TestAppending:
             assert not store.append(Trajectory(dataset="d", notes="no name"))
             store.append(Trajectory(dataset="d", source_hash="0f" * 16))
             store.append(Trajectory(source_id="alone"))
-        found = ids_of(tmp_path / "s")
-        assert found[:2] == ["d/a", "d/a#2"]
-        assert found[3:] == ["d/" + "0f" * 16, "alone"]
-        assert len(found[2]) == 34
+        ids = ids_of(tmp_path / "s")
+        assert ids[:2] == ["d/a", "d/a#2"]
+        assert ids[3:] == ["d/" + "0f" * 16, "alone"]
+        assert len(ids[2]) == 34
 
     def test_branches_are_appended_after_their_parent(self, tmp_path):
         whole = numbered("1")
@@ -339,11 +339,11 @@ class TestRoundTrip:
         wanted = plain(given_)
         wanted["started_at"] = given_.started_at.astimezone(UTC)
         assert plain(unsealed) == plain(sealed) == wanted
-        for found in (unsealed, sealed):
-            assert {m: found.media[m].data for m in found.media} == {
+        for item in (unsealed, sealed):
+            assert {m: item.media[m].data for m in item.media} == {
                 blob.media_id: b"seen", page.media_id: b"page"
             }  # fmt: skip
-            assert str(found.steps[0].observations[0].reward) == "-0.0"
+            assert str(item.steps[0].observations[0].reward) == "-0.0"
 
     @settings(max_examples=examples(12))
     @given(st.lists(any_store.runs, max_size=8), st.sets(st.integers(0, 8)))
@@ -353,15 +353,19 @@ class TestRoundTrip:
         wanted = list(source.trajectories())
         for name, moments in (("early", early), ("late", set())):
             with GrowingStore(folder / name) as store:
-                for number, one in enumerate(wanted):
-                    store.append(one)
+                for number, result in enumerate(wanted):
+                    store.append(result)
                     if number in moments:
                         store.seal_journal()
-            read = [plain(one) for one in Store.open(str(folder / name)).trajectories()]
-            assert read == [plain(one) for one in wanted]
+            read = [
+                plain(trajectory) for trajectory in Store.open(str(folder / name)).trajectories()
+            ]
+            assert read == [plain(item) for item in wanted]
             seal(folder / name)
-            read = [plain(one) for one in Store.open(str(folder / name)).trajectories()]
-            assert read == [plain(one) for one in wanted]
+            read = [
+                plain(trajectory) for trajectory in Store.open(str(folder / name)).trajectories()
+            ]
+            assert read == [plain(item) for item in wanted]
         assert hashes(folder / "early") == hashes(folder / "late")
 
     def test_the_same_bytes_by_two_types(self, tmp_path):
@@ -402,9 +406,9 @@ class TestSealing:
         monkeypatch.setattr(sealing, "_seal_one", original)
         names = {f"d/{n}" for n in [*range(4), *range(100, next(others))]}
         assert set(ids_of(root)) == names
-        with GrowingStore(root) as one, GrowingStore(root) as other:
+        with GrowingStore(root) as growing_store, GrowingStore(root) as other:
             for number in range(200, 220):  # now all have time for their share
-                one.append(numbered(str(number)))
+                growing_store.append(numbered(str(number)))
                 other.append(numbered(str(number + 100)))
             assert Store.open(str(root)).journal.count == 40
         assert seal(root).counts.trajectories == len(names) + 40

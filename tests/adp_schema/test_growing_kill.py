@@ -76,8 +76,8 @@ class Family:
     @staticmethod
     def end(process):
         """Wait for a process; return its exit code, which must be that of success or of a kill."""
-        said = process.communicate(timeout=LONGEST)[1].decode()
-        assert process.returncode in (0, -signal.SIGKILL), said
+        output = process.communicate(timeout=LONGEST)[1].decode()
+        assert process.returncode in (0, -signal.SIGKILL), output
         return process.returncode
 
     def reads(self):
@@ -96,11 +96,11 @@ class Family:
         """End all processes; the reader must have found no fault."""
         fault = self.reader.poll() is not None
         self.reader.kill()
-        said = self.reader.communicate(timeout=LONGEST)[1].decode()
+        output = self.reader.communicate(timeout=LONGEST)[1].decode()
         for process in self.writers.values():
             process.kill()
             process.communicate(timeout=LONGEST)
-        assert not fault, said
+        assert not fault, output
 
 
 def series(folder, kills, writers=8, seed=None):

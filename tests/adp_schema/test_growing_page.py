@@ -25,15 +25,15 @@ def commented(names):
     for node in ast.walk(tree := ast.parse(EXAMPLE)):
         for field, body in ast.iter_fields(node):
             if field == "body" and isinstance(body, list):
-                body[:] = [noted(each) for each in body]
+                body[:] = [noted(item) for item in body]
     names["notes"] = {}
     exec(compile(ast.fix_missing_locations(tree), str(PAGE), "exec"), names)
-    said = {
-        number: found[1] == "True"
+    output = {
+        number: result[1] == "True"
         for number, line in enumerate(lines, 1)
-        if (found := re.search(r"# (True|False)\b", line))
+        if (result := re.search(r"# (True|False)\b", line))
     }
-    return said, names["notes"]
+    return output, names["notes"]
 
 
 def noted(node):
@@ -46,14 +46,14 @@ def noted(node):
 
 def test_the_example_runs_and_says_the_truth(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    said, notes = commented({})
-    assert len(said) == 3
-    assert {line: notes[line] for line in said} == said
+    output, notes = commented({})
+    assert len(output) == 3
+    assert {line: notes[line] for line in output} == output
     assert [table.to_pylist()[0] for table in notes.values() if hasattr(table, "to_pylist")]
     store = adp.open("rollouts")
     assert repr(store) == "<Store rollouts: 1 trajectory>"
     report = adp.validate("rollouts")
-    assert {found.check.id for found in report.failed()} <= {"no-license", "calls-without-tools"}
+    assert {item.check.id for item in report.failed()} <= {"no-license", "calls-without-tools"}
     export(store, "openai_chat", "chats")
     assert '"search_flights"' in Path("chats/trajectories.jsonl").read_text()
 

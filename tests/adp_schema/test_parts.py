@@ -31,15 +31,15 @@ def test_another_order_or_more_parts_have_content():
 
 @given(st.lists(st.tuples(st.sampled_from(["text", "reasoning"]), st.text()), max_size=6))
 def test_words_come_back(parts):
-    found = columns(*parts)
-    if "content" in found:
-        got = resolve(found["content"], found.get("text"), found.get("reasoning"))
+    result = columns(*parts)
+    if "content" in result:
+        got = resolve(result["content"], result.get("text"), result.get("reasoning"))
         assert [(part.type, part.text) for part in got] == parts
     elif parts:
-        assert {kind: words for kind, words in parts} == found
+        assert {kind: words for kind, words in parts} == result
 
 
 def test_an_edit_of_the_words_shows():
-    found = columns(("text", "one"), ("media", "0" * 32), ("text", "two"))
-    got = resolve(found["content"], "changed")
+    result = columns(("text", "one"), ("media", "0" * 32), ("text", "two"))
+    got = resolve(result["content"], "changed")
     assert [(part.type, part.text) for part in got] == [("text", "changed"), ("media", "")]

@@ -38,7 +38,7 @@ class Tags(HTMLParser):
 
 def test_a_store_is_a_collection(store, tmp_path):
     assert len(store) == 3
-    assert [one.trajectory_id for one in store] == ["d/one", "d/two", f"d/{HOSTILE}"]
+    assert [item.trajectory_id for item in store] == ["d/one", "d/two", f"d/{HOSTILE}"]
     adp.grow(tmp_path / "none").close()
     empty = adp.seal(tmp_path / "none")
     assert (len(empty), list(empty), bool(empty)) == (0, [], True)

@@ -40,10 +40,10 @@ def builder_of(*names, parent=None):
 def test_doors(tmp_path):
     store = write_store(tmp_path / "s", builder_of("x", "y"), builder_of("z"))
     assert [t.trajectory_id for t in store.trajectories()] == ["d/x", "d/y", "d/z"]
-    found = store.get("d/z")
-    assert [step.text for step in found.steps] == ["ask z", "answer"]
-    assert found.steps[1].calls[0].json_value("arguments") == {"a": 1}
-    assert found.steps[1].observations[0].call_step == 1
+    value = store.get("d/z")
+    assert [step.text for step in value.steps] == ["ask z", "answer"]
+    assert value.steps[1].calls[0].json_value("arguments") == {"a": 1}
+    assert value.steps[1].observations[0].call_step == 1
     assert store.scan("tool_calls").collect()["name"].to_list() == ["tool"] * 3
     assert store.query("SELECT count(*) AS n FROM steps").to_pylist() == [{"n": 6}]
     with pytest.raises(StoreError, match="d/x"):
@@ -66,7 +66,7 @@ def test_single_trajectories_are_those_of_the_stream(tmp_path):
     """Row groups that were read for one are used for the next; never those of another shard."""
     shards = (builder_of("x", "y", "z"), builder_of("u", "v", parent="d/u"))
     store = write_store(tmp_path / "s", *shards)
-    streamed = {each.trajectory_id: each for each in store.trajectories()}
+    streamed = {trajectory.trajectory_id: trajectory for trajectory in store.trajectories()}
     names = list(streamed)
     for name in [*names, *reversed(names), *names[::2]]:
         assert store.get(name) == streamed[name]
@@ -92,7 +92,7 @@ def test_what_is_no_store(tmp_path):
         Store.open(str(tmp_path))
 
 
-FOREIGN = [
+FOREIGN_FOLDERS = [
     *("../x.parquet", "/etc/passwd", "steps/../../x", "C:\\x", ".git/config", ".run/plan.json"),
     *("run.json", "adp.json", "~/x", "$HOME/x.parquet", "con/aux.parquet", "steps/a\nb.parquet"),
     *("steps/\u202ex.parquet", "steps/part-00000.parquet\n", "tool_calls/part-00000.parquet", ""),
@@ -116,7 +116,7 @@ def test_a_manifest_cannot_name_a_file_twice(tmp_path):
         Store.open(str(tmp_path / "s"))
 
 
-@pytest.mark.parametrize("path", FOREIGN)
+@pytest.mark.parametrize("path", FOREIGN_FOLDERS)
 def test_a_manifest_cannot_name_foreign_files(tmp_path, path):
     write_store(tmp_path / "s", builder_of("x"))
     file = tmp_path / "s" / "adp.json"
@@ -204,14 +204,14 @@ def test_branches_that_are_each_others_parents_are_an_error_at_once(tmp_path):
     opened = Counter()
     get = store.get
     store.get = lambda name, **more: opened.update([name]) or get(name, **more)
-    for name, said in [
+    for name, output in [
         ("a", "the branches 'd/a', 'd/b' are each other's parents, in a circle"),
         ("b", "the branches 'd/a', 'd/b' are each other's parents"),
         ("below", "the branches 'd/a', 'd/b' are each other's parents"),
         ("self", "the branch 'd/self' is its own parent"),
         *((name, "'d/n0', 'd/n1', 'd/n10', 'd/n11', 'd/n12' and 55 more") for name in long),
     ]:
-        with pytest.raises(StoreError, match=re.escape(said)):
+        with pytest.raises(StoreError, match=re.escape(output)):
             get(f"d/{name}", resolve=True)
     assert not opened  # of a circle nothing is read
     assert [step.text for step in store.get("d/fine", resolve=True).steps] == [
@@ -236,11 +236,11 @@ def test_branches_are_resolved_as_by_walking_up(tmp_path_factory, parents):
     def walk(name, seen=()):
         if name in seen or name not in names:
             return None
-        own = store.get(f"d/{name}").steps
+        steps = store.get(f"d/{name}").steps
         if names[name] is None:
-            return own
+            return steps
         before = walk(names[name], (*seen, name))
-        return None if before is None else before[:1] + own
+        return None if before is None else before[:1] + steps
 
     for name in names:
         expected = walk(name)

@@ -28,8 +28,8 @@ def child(seq: int, step: int, **columns: Any) -> Row:
 
 
 def rows(gate: QueryGate, sql: str) -> list[Row]:
-    found: list[Row] = gate.query(sql).to_pylist()
-    return found
+    to_pylist: list[Row] = gate.query(sql).to_pylist()
+    return to_pylist
 
 
 def described(gate: QueryGate, name: str) -> list[tuple[str, str]]:
@@ -103,10 +103,10 @@ def test_a_view_without_rows_has_the_types_of_one_with_rows(tmp_path: Path, name
 def test_a_table_comes_out_with_its_arrow_types(tmp_path: Path, table: Table) -> None:
     name = "all_trajectories" if table.name == "trajectories" else table.name
     with QueryGate(write_shards(tmp_path, {table.name: [{}]})) as gate:
-        found = gate.query(f"FROM {name}").schema
+        schema = gate.query(f"FROM {name}").schema
     for field in table.schema:
         # The name of a list's items is a matter of taste and differs.
-        same = found.field(field.name).type
+        same = schema.field(field.name).type
         if pa.types.is_list(field.type):
             assert (pa.types.is_list(same), same.value_type) == (True, field.type.value_type)
         else:
@@ -135,21 +135,21 @@ def test_trajectories_are_main_lines(gate: QueryGate) -> None:
 
 
 def test_calls_with_results(gate: QueryGate) -> None:
-    found = rows(
+    result = rows(
         gate,
         "SELECT step, call, name, result, is_error, result_step, result_order, latency_ms,"
         " success, dataset FROM calls_with_results WHERE seq = 1"
         " ORDER BY step, call, result_step, result_order",
     )
     keys = ("step", "call", "name", "result", "is_error", "result_step", "result_order")
-    assert [tuple(row[key] for key in keys) for row in found] == [
+    assert [tuple(row[key] for key in keys) for row in result] == [
         (0, 0, "bash", "part", False, 0, 1),
         (0, 0, "bash", "rest", True, 1, 0),
         (0, 1, "edit", "late", None, 0, 0),
         (2, 0, "bash", None, None, None, None),
     ]
-    assert [row["latency_ms"] for row in found] == [None, None, 3.0, None]
-    assert {(row["success"], row["dataset"]) for row in found} == {(True, "d")}
+    assert [row["latency_ms"] for row in result] == [None, None, 3.0, None]
+    assert {(row["success"], row["dataset"]) for row in result} == {(True, "d")}
     assert len(rows(gate, "FROM calls_with_results WHERE seq = 6")) == 1
 
 
@@ -174,26 +174,26 @@ def test_pairs_of_calls_and_results_are_those_of_a_plain_join(tmp_path: Path) ->
     expected = []
     for call in calls:
         key = (call["seq"], call["step"], call["call"])
-        own = [r for r in results if (r["seq"], r["call_step"], r["call"]) == key]
-        expected += [(call["name"], r["text"]) for r in own] or [(call["name"], None)]
+        rs = [r for r in results if (r["seq"], r["call_step"], r["call"]) == key]
+        expected += [(call["name"], r["text"]) for r in rs] or [(call["name"], None)]
     shard = {"trajectories": [], "tool_calls": calls, "observations": results}
     with QueryGate(write_shards(tmp_path, shard)) as gate:
-        found = rows(gate, "SELECT name, result FROM calls_with_results")
-    assert sorted(map(repr, expected)) == sorted(repr(tuple(row.values())) for row in found)
+        result = rows(gate, "SELECT name, result FROM calls_with_results")
+    assert sorted(map(repr, expected)) == sorted(repr(tuple(row.values())) for row in result)
     assert len(expected) > len(calls)
 
 
 def test_errors(gate: QueryGate) -> None:
-    found = rows(gate, "FROM errors ORDER BY level, seq, step")
+    result = rows(gate, "FROM errors ORDER BY level, seq, step")
     keys = ("seq", "level", "step", "call_step", "call", "name", "error_type", "exit_code", "text")
-    assert [tuple(row[key] for key in keys) for row in found] == [
+    assert [tuple(row[key] for key in keys) for row in result] == [
         (1, "observation", 1, 0, 0, "bash", None, None, "rest"),
         (2, "observation", 0, None, None, "shell", None, 2, "alone"),
         (2, "observation", 2, None, None, None, "Nope", None, "typed"),
         (5, "trajectory", None, None, None, None, "Timeout", None, None),
         (6, "trajectory", None, None, None, None, None, None, "broken"),
     ]
-    assert {row["dataset"] for row in found} == {"d"}
+    assert {row["dataset"] for row in result} == {"d"}
 
 
 def test_attempts(gate: QueryGate) -> None:

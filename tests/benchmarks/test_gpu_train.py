@@ -37,15 +37,15 @@ def test_the_whole_on_a_cpu(tmp_path: Path) -> None:
     words = "--shape tiny --device cpu --windows 2048 --steps 1 --warm 1 --batch-tokens 2048"
     done = _call(*words.split(), "--runs", "6", "--data", str(tmp_path), "--out", str(out))
     assert done.returncode == 0, done.stderr
-    found = json.loads(out.read_text(encoding="utf-8"))["found"]
-    sides = [(each["method"], each["side"]) for each in found]
+    result = json.loads(out.read_text(encoding="utf-8"))["found"]
+    sides = [(entry["method"], entry["side"]) for entry in result]
     assert sides == [
         *(("sft", side) for side in ("ours", "trl", "trl-packed")),
         *(("dpo", side) for side in ("ours", "trl")),
     ]
-    for each in found:
-        assert 0 < each["trained"] < each["tokens"] <= each["slots"]
-        assert each["tokens_per_second"] > 0
+    for item in result:
+        assert 0 < item["trained"] < item["tokens"] <= item["slots"]
+        assert item["tokens_per_second"] > 0
         # What has not learned anything yet says each of the 32,768 tokens equally often.
-        expected = 10.4 if each["method"] == "sft" else 0.693
-        assert each["losses"][0] == pytest.approx(expected, abs=0.05)
+        expected = 10.4 if item["method"] == "sft" else 0.693
+        assert item["losses"][0] == pytest.approx(expected, abs=0.05)

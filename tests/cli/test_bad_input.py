@@ -74,8 +74,8 @@ class Place:
             plan: for the driver: ``ordinary`` user, ``file_bytes`` a file may have, ``meddle``.
         """
         named = self.input if source is None else source
-        said = ["convert", str(named), "-o", str(self.out), "--json", *map(str, words)]
-        plan = {"words": said, "good": good().decode(), "nobody": NOBODY, **plan}
+        output = ["convert", str(named), "-o", str(self.out), "--json", *map(str, words)]
+        plan = {"words": output, "good": good().decode(), "nobody": NOBODY, **plan}
         done = warm.call(bad_input_driver.follow, plan, env={"TMPDIR": str(self.root)})
         assert "Traceback" not in done.err, done.err
         last = done.out.splitlines()

@@ -71,9 +71,9 @@ def test_what_the_code_of_users_prints_is_not_in_the_json(here, capfd):
     (here / "tasks.jsonl").write_text('{"question": "Go on."}')
     words = ["--env", "loud.py:Loud", "--policy", "scripted:file=loud.script"]
     assert main(["collect", *words, "--tasks", "tasks.jsonl", "-o", "out", "--json"]) == 0
-    said = capfd.readouterr()
-    assert json.loads(said.out)["done_now"] == 1
-    assert said.err.split() == ["imported", "called", "child"]
+    readouterr = capfd.readouterr()
+    assert json.loads(readouterr.out)["done_now"] == 1
+    assert readouterr.err.split() == ["imported", "called", "child"]
 
 
 def test_as_json_nothing_else_is_printed(run, here):
@@ -100,7 +100,7 @@ def test_the_script_that_a_store_was_begun_with_is_known_by_its_bytes(run, here)
 
 
 @pytest.mark.parametrize(
-    ("change", "code", "said"),
+    ("change", "code", "message"),
     [
         (("--env", "nowhere"), 2, "unknown environment 'nowhere'"),
         (("--policy", "nobody"), 2, "unknown policy 'nobody'"),
@@ -114,7 +114,7 @@ def test_the_script_that_a_store_was_begun_with_is_known_by_its_bytes(run, here)
         (("-o", "tasks.jsonl"), 5, "tasks.jsonl"),
     ],
 )
-def test_a_wrong_call_is_one_sentence(run, here, change, code, said):
+def test_a_wrong_call_is_one_sentence(run, here, change, code, message):
     words = list(WORDS)
     if change[0] in words:
         words[words.index(change[0]) + 1] = change[1]
@@ -122,7 +122,7 @@ def test_a_wrong_call_is_one_sentence(run, here, change, code, said):
         words += change
     done = run(*words)
     assert (done.code, done.out) == (code, "")
-    assert said in done.err.splitlines()[-1]
+    assert message in done.err.splitlines()[-1]
     assert not (here / "sums").exists()
 
 
@@ -136,9 +136,9 @@ def test_an_expert_helps(run, here):
     assert rows.to_pylist() == [{"success": True, "n": 4}]
     done = run(*words)
     assert done.code == 5
-    said = "helped was begun with --expert-mode informed, and this call is without --expert-mode;"
-    assert said in done.err
-    for mode, said in [
+    text = "helped was begun with --expert-mode informed, and this call is without --expert-mode;"
+    assert text in done.err
+    for mode, text in [
         (
             "informed",
             "with --expert-mode init_limit=1, and this call has --expert-mode init_limit=",
@@ -148,7 +148,7 @@ def test_an_expert_helps(run, here):
             "with --expert-mode informed, and this call has --expert-mode random;",
         ),
     ]:
-        assert f"helped was begun {said}" in run(*words, "--expert-mode", mode).err
+        assert f"helped was begun {text}" in run(*words, "--expert-mode", mode).err
     done = run("collect", "--env", "calculator", "--policy", "expert", "--tasks", "tasks.jsonl",
                "-o", "other")  # fmt: skip
     assert done.code == 3
@@ -206,8 +206,8 @@ def test_when_everything_broke_the_reason_is_told(run, here):
     assert "not one episode is whole, 2 broke (infrastructure: connection: the" in done.err
     report = run(*words, "--json")
     assert report.code == 12
-    said = json.loads(report.out)["whole"]["error_messages"]
-    assert list(said) == ["infrastructure: connection"]
+    error_messages = json.loads(report.out)["whole"]["error_messages"]
+    assert list(error_messages) == ["infrastructure: connection"]
 
 
 def test_tasks_may_be_left_out_where_the_environment_makes_them(run, here):
@@ -321,9 +321,9 @@ def test_what_there_is_is_listed(run, here):
     assert done.code == 0
     assert "calculator" in done.out
     assert "scripted" in done.out
-    found = json.loads(run("collect", "--list", "--json").out)
-    assert {row["name"] for row in found["policies"]} >= {"expert", "openai"}
-    assert {row["name"]: row["needed"] for row in found["environments"]}["sql"] == ["tables"]
+    value = json.loads(run("collect", "--list", "--json").out)
+    assert {row["name"] for row in value["policies"]} >= {"expert", "openai"}
+    assert {row["name"]: row["needed"] for row in value["environments"]}["sql"] == ["tables"]
     (here / "t.csv").write_text("a;b\n1;2\n")
     assert "run_sql(query: string)" in run("collect", "-e", "sql:tables=t.csv", "--list").out
     tools = json.loads(run("collect", "-e", "toolworld", "--list", "--json").out)["tools"]
@@ -335,13 +335,13 @@ def test_what_there_is_is_listed(run, here):
 
 def test_an_environment_that_cannot_be_made_is_told_before_the_run(run, here):
     (here / "odd.py").write_text("def odd():\n    return 1 / 0\n")
-    for env, code, said in [
+    for env, code, output in [
         ("sql:tables=nope", 3, "nope is not there"),
         ("odd.py:odd", 2, "the environment 'odd' cannot be made: ZeroDivisionError"),
     ]:
         done = run("collect", "--env", env, *WORDS[3:])
         assert (done.code, done.out) == (code, "")
-        assert said in done.err
+        assert output in done.err
     assert not (here / "sums").exists()
 
 

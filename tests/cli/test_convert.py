@@ -51,7 +51,7 @@ def test_strict_stops_at_a_reject(run, chats, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (["nowhere.jsonl", "-o", "OUT"], 3, "nowhere.jsonl"),
         (["CHATS", "-o", "CHATS"], 5, "is a file"),
@@ -60,11 +60,11 @@ def test_strict_stops_at_a_reject(run, chats, tmp_path):
         (["CHATS", "-o", "OUT", "--workers", "0"], 2, "--workers"),
     ],
 )
-def test_wrong_calls(run, chats, tmp_path, words, code, said):
+def test_wrong_calls(run, chats, tmp_path, words, code, message):
     places = {"CHATS": str(chats), "OUT": str(tmp_path / "store")}
     done = run("convert", *[places.get(word, word) for word in words])
     assert done.code == code
-    assert said in done.err.splitlines()[-1]
+    assert message in done.err.splitlines()[-1]
 
 
 def test_export_and_formats(run, chats, tmp_path):
@@ -142,15 +142,15 @@ def test_a_format_that_cannot_be_read_yet_is_not_to_be_named(run, tmp_path):
     line = {"timestamp": "2026-01-01T00:00:00Z", "type": "session_meta", "payload": {"id": "x"}}
     (tmp_path / "rollout.jsonl").write_text(json.dumps(line) + "\n")
     done = run("convert", tmp_path / "rollout.jsonl", "-o", tmp_path / "out")
-    said = done.out + done.err
-    assert "which this version cannot read yet" in said
-    assert "--from" not in said
+    output = done.out + done.err
+    assert "which this version cannot read yet" in output
+    assert "--from" not in output
 
 
 def test_calls_that_were_kept_as_text_are_told(run, tmp_path):
-    said = ["do it", "Action: ls[]", "Observation: a b", "Action: cat[a]"]
+    output = ["do it", "Action: ls[]", "Observation: a b", "Action: cat[a]"]
     roles = ["user", "assistant"] * 2
-    messages = [{"role": role, "content": text} for role, text in zip(roles, said, strict=True)]
+    messages = [{"role": role, "content": text} for role, text in zip(roles, output, strict=True)]
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps({"messages": messages}) + "\n")
     done = run("convert", path, "-o", tmp_path / "s")

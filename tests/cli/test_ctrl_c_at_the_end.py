@@ -84,7 +84,7 @@ def test_it_changes_neither_the_exit_code_nor_what_is_said():
 
 
 @pytest.mark.parametrize(
-    ("before", "said"),
+    ("before", "message"),
     [
         pytest.param(IMPORTING, "stopped before it began", id="while adp is imported"),
         pytest.param(HIDDEN, "stopped", id="a library made another error of it"),
@@ -93,9 +93,9 @@ def test_it_changes_neither_the_exit_code_nor_what_is_said():
         pytest.param(THREADS, "stopped", id="while a thread works"),
     ],
 )
-def test_it_ends_the_command_in_one_sentence(before, said):
+def test_it_ends_the_command_in_one_sentence(before, message):
     ran = call(before)
-    assert (ran.returncode, ran.stderr) == (130, f"{said}\n")
+    assert (ran.returncode, ran.stderr) == (130, f"{message}\n")
     assert ran.stdout == ("cleaned\n" if before is THREADS else "")
 
 

@@ -99,7 +99,7 @@ def test_the_schema_is_json(run):
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         ([], 2, "name a recipe"),
         (["recipe.yaml"], 2, "say where the data set goes"),
@@ -113,10 +113,10 @@ def test_the_schema_is_json(run):
         (["recipe.yaml", "-o", "out", "--set", "outputs={x: {where: 1 = }}"], 6, "syntax error"),
     ],
 )
-def test_errors_are_one_sentence(run, folder, words, code, said):
+def test_errors_are_one_sentence(run, folder, words, code, message):
     done = run("curate", *words)
     assert done.code == code
-    assert said in done.err
+    assert message in done.err
     assert done.err.count("\n") <= 2
     assert not (folder / "out").exists()
 
@@ -128,9 +128,9 @@ def test_why_and_diff(run, folder):
     assert "out: no output takes it" in story.out
     assert "1  output: left_out: no output takes it" in story.out
     assert json.loads(run("why", "a", "r1", "--json").out)["verdict"] == "left_out"
-    found = run("diff", "a", "b")
-    assert "2 the same, 2 changed" in found.out
-    assert "d1/r1" in found.out
+    result = run("diff", "a", "b")
+    assert "2 the same, 2 changed" in result.out
+    assert "d1/r1" in result.out
     assert json.loads(run("diff", "a", "b", "--json").out)["changed"] == 2
     assert run("why", "a", "nobody").code == 5
 
@@ -177,10 +177,10 @@ def test_the_sql_is_checked_against_the_columns(run, folder):
     (folder / "bad.yaml").write_text(UNKNOWN)
     for words in (["--explain"], ["-o", "out"]):
         faults = faults_of(run("curate", "bad.yaml", *words))
-        mend = "add `- measure: {}` before it"
-        assert faults[0] == f"stage filter: unknown column 'n_calls'; {mend}"
+        text = "add `- measure: {}` before it"
+        assert faults[0] == f"stage filter: unknown column 'n_calls'; {text}"
         assert faults[1].startswith("stage filter: where: unknown column 'callz'; did you mean")
-        assert faults[2] == f"stage filter needs the column n_calls; {mend}"
+        assert faults[2] == f"stage filter needs the column n_calls; {text}"
         assert faults[3].startswith("output train: where: unknown column 'splitt'; did you mean")
         assert len(faults) == 4
     (folder / "good.yaml").write_text(UNKNOWN.replace("ops:", "ops:\n  - measure: {}"))

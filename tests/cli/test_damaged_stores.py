@@ -127,12 +127,12 @@ def words(name: str, place: Path) -> list[str]:
         "INPUT": place / "chats.jsonl", "RECIPE": place / "recipe.yaml", "OUT": place / "new",
         "TURNS": place / "turns.jsonl", "ID": "d0/a",
     }  # fmt: skip
-    said = []
+    output = []
     for word in CALLS[name].split():
         for key, value in names.items():
             word = word.replace(key, str(value)) if key.isupper() and key in word else word
-        said.append(word.replace("+", " "))
-    return [*name.split(), *said]
+        output.append(word.replace("+", " "))
+    return [*name.split(), *output]
 
 
 def flip(path: Path, at: float = 0.3) -> None:
@@ -190,13 +190,13 @@ def quick_or_slow(*cells: object, quick: bool) -> object:
 
 def contents(place: Path) -> dict[str, tuple[int, int]]:
     """What is there, with what tells a change."""
-    found = {}
+    results = {}
     for path in sorted(place.rglob("*")):
         if path.suffix == ".lock":
             continue
         info = path.lstat()
-        found[str(path)] = (info.st_size, 0 if path.is_dir() else info.st_mtime_ns)
-    return found
+        results[str(path)] = (info.st_size, 0 if path.is_dir() else info.st_mtime_ns)
+    return results
 
 
 def shards_of(place: Path, name: str) -> list[Path]:
@@ -268,14 +268,14 @@ def test_a_large_store_is_compared_by_size(run, place, name, monkeypatch):
 def test_who_is_in_a_hurry(run, place, name, monkeypatch):
     """With --no-verify only the sizes count, and what cannot be read is still damage."""
     monkeypatch.setattr(verification, "SMALL", 0)
-    said = [*words(name, place), "--no-verify"]
+    output = [*words(name, place), "--no-verify"]
     flip(place / "store" / "sources" / "part-00000.parquet", 0.97)
-    done = run(*said)
+    done = run(*output)
     assert done.code in (0, 5)
     assert done.code == 0 or "sources/part-00000.parquet" in done.err
     assert "None" not in done.err
     os.truncate(place / "store" / "steps" / "part-00000.parquet", 100)
-    assert "steps/part-00000.parquet: it has 100 bytes, not " in run(*said).err
+    assert "steps/part-00000.parquet: it has 100 bytes, not " in run(*output).err
 
 
 def test_a_link_within_the_store_is_read(run, place):
@@ -334,8 +334,8 @@ def test_a_growing_store(run, place):
     (shard,) = (place / "growing" / "steps").glob("*-00000.parquet")
     flip(shard)
     for name in ("stats", "export", "score"):
-        said = [word.replace("/store", "/growing") for word in words(name, place)]
-        done = run(*said)
+        replaces = [word.replace("/store", "/growing") for word in words(name, place)]
+        done = run(*replaces)
         assert (done.code, "its bytes differ" in done.err) == (5, True)
 
 
@@ -343,5 +343,5 @@ def test_typer_groups_have_the_option_too():
     for name in ("report", "train", "bfcl"):
         group = cli.load_command(name, *cli.command_table()[name])
         for part in group.commands.values():
-            assert any("--no-verify" in getattr(each, "opts", ()) for each in part.params)
+            assert any("--no-verify" in getattr(param, "opts", ()) for param in part.params)
     assert typer.__version__

@@ -40,7 +40,7 @@ def test_json(run, store: Store, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (["--where", SWE], 2, "say where the new store goes"),
         (["-o", "NEW"], 2, "missing option '--where'"),
@@ -51,8 +51,8 @@ def test_json(run, store: Store, tmp_path):
         (["--where", SWE, "-o", "STORE"], 5, "holds a store already"),
     ],
 )
-def test_wrong_calls(run, store: Store, tmp_path, words, code, said):
+def test_wrong_calls(run, store: Store, tmp_path, words, code, message):
     places = {"NEW": str(tmp_path / "new"), "STORE": store.root}
     done = run("drop", store.root, *[places.get(word, word) for word in words])
     assert done.code == code
-    assert said in done.err.splitlines()[-1]
+    assert message in done.err.splitlines()[-1]

@@ -40,7 +40,7 @@ def test_a_bound_that_does_not_hold_has_an_exit_code_of_its_own(run, words):
 
 def test_suites_are_listed(run):
     assert "toolworld" in run("eval", "--list").out
-    assert {one["name"] for one in json.loads(run("eval", "--list", "--json").out)["suites"]} >= {
+    assert {item["name"] for item in json.loads(run("eval", "--list", "--json").out)["suites"]} >= {
         "bfcl"
     }
     assert "give --suite" in run("eval").err

@@ -28,7 +28,7 @@ def test_the_report_as_json(run, tmp_path, examples):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("--to", "trl-sft"), "--set expand=true; or leave such chats out"),
         (
@@ -43,10 +43,10 @@ def test_the_report_as_json(run, tmp_path, examples):
         (("--to", "trl-sff"), "did you mean trl-sft"),
     ],
 )
-def test_wrong_calls_are_refused(run, tmp_path, examples, words, said):
+def test_wrong_calls_are_refused(run, tmp_path, examples, words, message):
     done = run("export", examples, *words, "-o", tmp_path / "out")
     assert done.code == 2
-    assert said in done.err
+    assert message in done.err
     assert not (tmp_path / "out").exists()
 
 

@@ -80,13 +80,13 @@ def make(kind: str, path: Path) -> str:
 def test_what_is_no_file_ends_in_one_sentence(kind, name, given, capsys):
     if name == "a template":
         pytest.importorskip("transformers")
-    said = make(kind, given)
+    text = make(kind, given)
     if (kind, name) == ("folder", "a recipe"):
-        said = "was not made with adp curate --link; name a recipe"
+        text = "was not made with adp curate --link; name a recipe"
     code = main(shlex.split(CALLS[name].replace("FILE", "given.yaml")))
     err = capsys.readouterr().err
     assert code in (2, 3), err
-    assert said in err.splitlines()[-1]
+    assert text in err.splitlines()[-1]
     assert [line[:7] for line in err.splitlines() if not line.startswith("stage")] == ["error: "]
     assert not Path("out", "adp.json").exists()
     shutil.rmtree("out", ignore_errors=True)
@@ -94,11 +94,11 @@ def test_what_is_no_file_ends_in_one_sentence(kind, name, given, capsys):
 
 @pytest.mark.parametrize("kind", ["folder", "device", "pipe", "large", "other"])
 def test_the_reader(kind, given, monkeypatch):
-    said = make(kind, given)
+    output = make(kind, given)
     monkeypatch.setattr(input_files, "LARGEST", 1000)
-    with pytest.raises(OSError, match=said) as caught:
+    with pytest.raises(OSError, match=output) as caught:
         read_text(given)
-    assert said in str(caught.value.strerror)
+    assert output in str(caught.value.strerror)
 
 
 def test_as_many_bytes_as_are_allowed(given):

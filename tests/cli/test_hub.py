@@ -78,10 +78,10 @@ def test_what_fails_is_one_sentence(run, published, monkeypatch, command):
         "hf://datasets/me/plain": (5, "adp convert hf://datasets/me/plain -o STORE"),
         "hf://me/travel": (2, "write hf://datasets/OWNER/NAME"),
     }
-    for url, (code, said) in cases.items():
+    for url, (code, output) in cases.items():
         done = run(command, url, *more)
         assert (done.code, done.out) == (code, "")
-        assert said in done.err
+        assert output in done.err
         assert done.err.count("\n") == 1
     published.faults.add("GET /objects", "500", times=10**6)
     done = run(command, URL, *more)

@@ -84,11 +84,11 @@ SLOW = [
 def check(call, words, run):
     done = run(*words, "--json")
     assert done.code == 0, done.err
-    found = json.loads(done.out)
+    value = json.loads(done.out)
     needed, known, more = keys_of(call)
-    assert isinstance(found, dict)
-    assert needed <= set(found)
-    assert more or set(found) <= known
+    assert isinstance(value, dict)
+    assert needed <= set(value)
+    assert more or set(value) <= known
 
 
 def test_every_call_prints_one_object_with_the_keys_of_the_page(folder, run):

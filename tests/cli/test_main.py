@@ -91,7 +91,7 @@ def test_damaged_shard_is_one_sentence(run, store: Store, tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("raised", "code", "said"),
+    ("raised", "code", "message"),
     [
         (StoreError("it broke \x1b[2J"), 5, "error: it broke ␛[2J\n"),
         (KeyboardInterrupt(), 130, "stopped\n"),
@@ -99,7 +99,7 @@ def test_damaged_shard_is_one_sentence(run, store: Store, tmp_path: Path):
         (ZeroDivisionError("by zero"), 70, "error: unexpected ZeroDivisionError: by zero; "),
     ],
 )
-def test_how_errors_end(monkeypatch, run, store, raised, code, said):
+def test_how_errors_end(monkeypatch, run, store, raised, code, message):
     def fail(*_: object) -> None:
         raise raised
 
@@ -107,8 +107,8 @@ def test_how_errors_end(monkeypatch, run, store, raised, code, said):
     monkeypatch.setattr("adp.cli.head.first_ones", fail)
     done = run("head", store.root)
     assert done.code == code
-    assert done.err.startswith(said)
-    assert done.err.count("\n") == (1 if said else 0)
+    assert done.err.startswith(message)
+    assert done.err.count("\n") == (1 if message else 0)
 
 
 def test_debug_shows_the_traceback(monkeypatch, capsys, store):

@@ -39,7 +39,7 @@ def test_json(run, two, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (["MON", "-o", "NEW"], 2, "name two stores or more"),
         (["MON", "MON", "-o", "NEW"], 2, "are the same store"),
@@ -49,8 +49,8 @@ def test_json(run, two, tmp_path):
         (["MON", "TUE"], 2, "missing option '--out' / '-o'"),
     ],
 )
-def test_wrong_calls(run, two, tmp_path, words, code, said):
+def test_wrong_calls(run, two, tmp_path, words, code, message):
     places = {"MON": two[0], "TUE": two[1], "NEW": tmp_path / "new", "PARENT": tmp_path}
     done = run("merge", *[places.get(word, word) for word in words])
     assert done.code == code
-    assert said in done.err.splitlines()[-1]
+    assert message in done.err.splitlines()[-1]

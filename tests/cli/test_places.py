@@ -58,9 +58,9 @@ def test_the_journal_counts_in_the_size(run, tmp_path):
         store.seal_journal()
         store.append(numbered("two"))
     journals = sum(path.stat().st_size for path in tmp_path.glob("g/growing/journal-*"))
-    said = json.loads(run("info", tmp_path / "g", "--json").out)
-    assert said["growing"]["bytes"] == journals > 500
-    tables = sum(table["bytes"] for table in said["tables"].values())
+    output = json.loads(run("info", tmp_path / "g", "--json").out)
+    assert output["growing"]["bytes"] == journals > 500
+    tables = sum(table["bytes"] for table in output["tables"].values())
     assert f"size    {human_size(tables + journals)}\n" in run("info", tmp_path / "g").out
 
 

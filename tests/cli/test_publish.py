@@ -35,7 +35,7 @@ def test_dry_run_says_what_would_go_up(run, store: Store, tmp_path):
     assert "nothing was uploaded" in done.out
     assert (out / "README.md").exists()
     files = json.loads(run("publish", store.root, *words, "--json").out)["files"]
-    assert sorted(one["path"] for one in files) == sorted(
+    assert sorted(file["path"] for file in files) == sorted(
         path.relative_to(out).as_posix()
         for path in out.rglob("*")
         if path.is_file() and ".run" not in path.parts
@@ -102,7 +102,7 @@ def test_it_goes_up_and_the_cache_is_cleared(run, store: Store, tmp_path, fake_h
     more = (*words, "--tag", "v2", "--traces", "--out", tmp_path / "mine")
     again = run(*more, "--json")
     assert again.code == 0
-    assert [one["commits"] for one in json.loads(again.out)["uploaded"]] == [1, 1]
+    assert [item["commits"] for item in json.loads(again.out)["uploaded"]] == [1, 1]
     assert (tmp_path / "mine" / "README.md").exists()
     last = run(*more)
     assert [line.split(": ", 1)[1] for line in last.out.splitlines()[-2:]] == [
@@ -131,7 +131,7 @@ def test_traces_are_said(run, store: Store, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (["me/runs", "--date", "now"], 2, "no date"),
         (["me/runs", "--dry-run", "--tag", "a b"], 2, "no name of a tag"),
@@ -145,13 +145,13 @@ def test_traces_are_said(run, store: Store, tmp_path):
     ],
 )
 def test_what_needs_no_work_is_refused_first(
-    run, store: Store, fake_hub, tmp_path, monkeypatch, words, code, said
+    run, store: Store, fake_hub, tmp_path, monkeypatch, words, code, message
 ):
     fake_hub.repos.push("team/open", {"a.txt": b"a"})
     monkeypatch.setattr(findings, "scan", None)
     done = run("publish", store.root, *words)
     assert (done.code, done.out) == (code, "")  # no table of licenses
-    assert said in done.err
+    assert message in done.err
     assert not (tmp_path / "cache").exists()
 
 
@@ -181,7 +181,7 @@ def test_a_text_of_the_publisher(run, store: Store, tmp_path):
     assert "\n## Mine\n\nA <b>word</b> | of *mine*.\n\n## Load it\n" in readme.read_text()
     about.write_bytes(b"\xff")
     assert run(*words).code == 3
-    _, secret = next(each for each in planted.plain() if each[0] == "github-token")
+    _, secret = next(item for item in planted.plain() if item[0] == "github-token")
     about.write_text(f"The key is {secret} here.\n", encoding="utf-8")
     done = run(*words)
     assert done.code == 8
@@ -195,7 +195,7 @@ def test_a_text_of_the_publisher(run, store: Store, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (["STORE"], 2, "missing argument"),
         (["STORE", "runs"], 2, "write OWNER/NAME"),
@@ -206,11 +206,11 @@ def test_a_text_of_the_publisher(run, store: Store, tmp_path):
         (["STORE", "a/b", "--dry-run", "--accept-licenses", "--out", "STORE"], 5, "not empty"),
     ],
 )
-def test_wrong_calls(run, store: Store, tmp_path, words, code, said):
+def test_wrong_calls(run, store: Store, tmp_path, words, code, message):
     places = {"STORE": store.root, "NONE": str(tmp_path / "none")}
     done = run("publish", *[places.get(word, word) for word in words])
     assert done.code == code
-    assert said in done.err.splitlines()[-1]
+    assert message in done.err.splitlines()[-1]
 
 
 def test_long_names_stay_whole_in_a_narrow_terminal(run, tmp_path, monkeypatch):

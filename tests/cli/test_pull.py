@@ -29,9 +29,9 @@ def test_pull_says_where_from_and_what(run, published, tmp_path):
     assert "records 14 = used 10 + skipped 0 + rejected 4" in done.out
     assert kill.hashes(tmp_path / "out") == kill.hashes(tmp_path / "folder/store")
     again = run("pull", URL, "-o", tmp_path / "json", "--json")
-    told = json.loads(again.out)
-    assert told["from"] == f"{URL}@{commit}/store"
-    assert told["counts"]["used"] == 10
+    messages = json.loads(again.out)
+    assert messages["from"] == f"{URL}@{commit}/store"
+    assert messages["counts"]["used"] == 10
     assert again.err == ""
 
 
@@ -43,10 +43,10 @@ def test_pull_ends_in_one_sentence_and_a_code(run, published, tmp_path):
         ("hf://me/travel", out): (2, "write hf://datasets/OWNER/NAME"),
         (URL, tmp_path / "folder/store"): (5, "holds a store already"),
     }
-    for (url, folder), (code, said) in cases.items():
+    for (url, folder), (code, output) in cases.items():
         done = run("pull", url, "-o", folder)
         assert (done.code, done.out) == (code, "")
-        assert said in done.err
+        assert output in done.err
         assert done.err.count("\n") == 1
     steps = "store/steps/part-00000.parquet"
     whole = published.repos.files("me/travel")[steps]

@@ -152,7 +152,7 @@ def test_a_query_that_fails_leaves_no_file(run: Run, store: Store, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         (("-c", "SELECT 1", "--format", "xls"), 2, "unknown format 'xls'; known: csv, json"),
         (("-c", "SELECT 1", "--format", "parquet"), 2, "give a file with -o"),
@@ -175,12 +175,12 @@ def test_what_is_wrong_is_one_sentence(
     monkeypatch: pytest.MonkeyPatch,
     words: tuple[str, ...],
     code: int,
-    said: str,
+    message: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     done = run("query", store.root, *words)
     assert done.code == code
-    assert said in done.err
+    assert message in done.err
     assert done.err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 

@@ -92,7 +92,9 @@ def test_json_and_options(run, leaky, tmp_path):
     answer = json.loads(run("redact", leaky, *words).out)
     assert answer["redact"]["by_kind"] == {"booking": 4, KIND: 1}
     assert answer["counts"]["trajectories"] == 2
-    ids = [each.trajectory_id for each in Store.open(str(tmp_path / "new")).trajectories()]
+    ids = [
+        trajectory.trajectory_id for trajectory in Store.open(str(tmp_path / "new")).trajectories()
+    ]
     assert ids == ["chat/[redacted:booking]", "chat/[redacted:booking]#2"]
 
 
@@ -108,7 +110,7 @@ def test_list(run):
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("words", "code", "message"),
     [
         ([], 2, "name a store"),
         (["STORE"], 2, "say where the new store goes"),
@@ -118,11 +120,11 @@ def test_list(run):
         (["STORE", "-o", "STORE"], 5, "holds a store already"),
     ],
 )
-def test_wrong_calls(run, leaky, tmp_path, words, code, said):
+def test_wrong_calls(run, leaky, tmp_path, words, code, message):
     places = {"NEW": str(tmp_path / "new"), "STORE": leaky}
     done = run("redact", *[places.get(word, word) for word in words])
     assert done.code == code
-    assert said in done.err.splitlines()[-1]
+    assert message in done.err.splitlines()[-1]
 
 
 def test_the_same_in_one_place_is_listed_once(run, tmp_path):

@@ -31,13 +31,13 @@ def test_markdown_on_standard_output_and_in_a_file(run, store, tmp_path):
 
 
 def test_json(run, store):
-    found = json.loads(run("report", "data", store.root, "--json", "--examples", 1).out)
-    assert (found["trajectories"], found["branches"], found["steps"]) == (4, 1, 7)
-    assert found["success"] | {"low": 0, "high": 0} == {
+    value = json.loads(run("report", "data", store.root, "--json", "--examples", 1).out)
+    assert (value["trajectories"], value["branches"], value["steps"]) == (4, 1, 7)
+    assert value["success"] | {"low": 0, "high": 0} == {
         "name": None, "of": 3, "known": 2, "good": 1, "rate": 0.5, "low": 0, "high": 0,
     }  # fmt: skip
-    assert len(found["examples"]) == 1
-    assert [tool["name"] for tool in found["tools"]["rows"]] == ["bash", "build"]
+    assert len(value["examples"]) == 1
+    assert [tool["name"] for tool in value["tools"]["rows"]] == ["bash", "build"]
 
 
 def test_wrong_calls(run, store, tmp_path):
@@ -73,7 +73,7 @@ class TestEvaluations:
         assert (done.code, done.out.partition("\n")[0]) == (0, "# Two runs")
         assert "### Paired differences" in done.out
         plain = json.loads(run("report", "eval", *stores, "--baseline", "tuned", "--json").out)
-        assert [one["name"] for one in plain["runs"]] == ["tuned", "base"]
+        assert [item["name"] for item in plain["runs"]] == ["tuned", "base"]
         page = tmp_path / "report.html"
         assert run("report", "eval", stores[0], "-o", page, "--examples", 1).code == 0
         assert page.read_text(encoding="utf-8").count("<pre") == 1

@@ -62,8 +62,8 @@ def test_scores_of_several_stores_are_told_apart(run, rollouts, tmp_path):
         "JOIN trajectories USING (store, trajectory_id) "
         "WHERE metric = 'success' GROUP BY 1 ORDER BY 1"
     )
-    found = rows(run, rollouts, other, "-c", sql)
-    assert found == [{"store": "other", "mean": 0.0}, {"store": "rollouts", "mean": 2 / 3}]
+    result = rows(run, rollouts, other, "-c", sql)
+    assert result == [{"store": "other", "mean": 0.0}, {"store": "rollouts", "mean": 2 / 3}]
 
 
 def test_scores_elsewhere(run, rollouts, tmp_path):
@@ -83,7 +83,7 @@ def test_a_reference(run, rollouts, tmp_path):
     report = json.loads(
         run("score", rollouts, "--with", "plain", "--reference", gold, "--json").out
     )
-    right = next(one for one in report["scorers"][0]["figures"] if one["name"] == "right")
+    right = next(item for item in report["scorers"][0]["figures"] if item["name"] == "right")
     assert right["value"] == pytest.approx(2 / 3)
     assert run("score", rollouts, "--with", "plain", "--tasks", gold).code == 0
     both = run("score", rollouts, "--with", "plain", "--reference", gold, "--tasks", gold)
@@ -117,7 +117,7 @@ def test_scorers_are_listed_without_a_store(run):
 def test_what_is_missing_for_one_reason_is_one_line():
     missing = [Figure(f"m{n}", None, unscored=3, reason="no call") for n in range(12)]
     other = [Figure("a", 1.0, count=3), Figure("b", None, unscored=1, reason="no answer")]
-    names = [one.name for one in folded([other[0], *missing, other[1]])]
+    names = [item.name for item in folded([other[0], *missing, other[1]])]
     assert names == ["a", "m0, m1 and 10 more", "b"]
     assert list(folded([*missing[:3], *other])) == [*missing[:3], *other]
     counts = [Figure(f"c{n}", None, count=n, reason="no call") for n in range(1, 6)]

@@ -17,21 +17,21 @@ def cache(tmp_path, monkeypatch):
 
 
 def test_the_counts_are_those_of_the_rows(run, store):
-    told = json.loads(run("tokens", store.root, "--model", "tiny", "--json").out)
+    messages = json.loads(run("tokens", store.root, "--model", "tiny", "--json").out)
     renderer = Renderer.load("tiny")
     rows = []
     steps = 0
     for trajectory in Store.open(store.root).trajectories():
         if trajectory.parent_id is None:
-            found = renderer.trajectory(trajectory)
-            rows += found.rows
-            steps += found.steps
-    assert told["rows"] == len(rows)
-    assert told["tokens"] == sum(len(row.input_ids) for row in rows)
-    assert told["trained_tokens"] == sum(int((row.labels != -100).sum()) for row in rows)
-    assert told["steps"] == steps == told["trained"] + sum(told["lost"].values())
-    assert told["branches"] == 1
-    assert told["lengths"]["quantiles"]["1.0"] == max(len(row.input_ids) for row in rows)
+            result = renderer.trajectory(trajectory)
+            rows += result.rows
+            steps += result.steps
+    assert messages["rows"] == len(rows)
+    assert messages["tokens"] == sum(len(row.input_ids) for row in rows)
+    assert messages["trained_tokens"] == sum(int((row.labels != -100).sum()) for row in rows)
+    assert messages["steps"] == steps == messages["trained"] + sum(messages["lost"].values())
+    assert messages["branches"] == 1
+    assert messages["lengths"]["quantiles"]["1.0"] == max(len(row.input_ids) for row in rows)
 
 
 def test_it_reads_well_and_renders_once(run, store):
@@ -44,24 +44,24 @@ def test_it_reads_well_and_renders_once(run, store):
 
 def test_rows_can_be_kept(run, store, tmp_path):
     out = tmp_path / "rows"
-    told = run("tokens", store.root, "--model", "tiny", "-o", str(out), "--max-length", "400",
+    messages = run("tokens", store.root, "--model", "tiny", "-o", str(out), "--max-length", "400",
                "--window", "sliding", "--json")  # fmt: skip
     table = pq.read_table(out / "rows" / "part-00000.parquet")
-    assert table.num_rows == json.loads(told.out)["rows"]
+    assert table.num_rows == json.loads(messages.out)["rows"]
     assert max(table["length"].to_pylist()) <= 400
 
 
 def test_what_is_wrong_is_said_in_one_sentence(run, store):
-    def said(*options):
+    def printed(*options):
         failed = run("tokens", store.root, "--model", "tiny", *options)
         assert failed.code == 2
         assert len(failed.err.strip().splitlines()) == 1
         return failed.err
 
-    assert "did you mean reasoning" in said("--set", "reasning=strip")
-    assert "needs max_length" in said("--window", "sliding")
-    assert "NAME=VALUE" in said("--set", "reasoning")
-    assert "cannot be read" in said("--chat-template", "nowhere.jinja")
+    assert "did you mean reasoning" in printed("--set", "reasning=strip")
+    assert "needs max_length" in printed("--window", "sliding")
+    assert "NAME=VALUE" in printed("--set", "reasoning")
+    assert "cannot be read" in printed("--chat-template", "nowhere.jinja")
     assert "--mask and --model" in run("show", store.root, "swe/django-11099", "--mask").err
     lost = run("show", store.root, "swe/django-11099", "--set", "reasoning=strip")
     assert "need --mask" in lost.err

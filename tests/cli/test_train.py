@@ -42,11 +42,11 @@ def test_from_a_store_to_a_merged_model(
     assert "training: loading the model" in printed.err
     pace = r"^training: step 2 of 2, loss \d+\.\d{4}, [\d.]+ (s/step|steps/s)$"
     assert re.search(pace, printed.err, re.MULTILINE)
-    said = printed.out
-    assert "4 rows: " in said
-    assert "2 steps of 8 rows" in said
-    assert "bf16 is emulated on this processor: training in float32\n" in said
-    assert f"next: adp merge-adapter {out}" in said
+    output = printed.out
+    assert "4 rows: " in output
+    assert "2 steps of 8 rows" in output
+    assert "bf16 is emulated on this processor: training in float32\n" in output
+    assert f"next: adp merge-adapter {out}" in output
     assert main(["merge-adapter", out, "-o", str(tmp_path / "merged"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["dtype"] == "float32"
     assert main(["train", "sft", store, "--model", "tiny", "-o", out, *QUICK]) == 5
@@ -75,9 +75,9 @@ def test_other_systems_and_faults(
              "model_name_or_path": "tiny", "template": "qwen", "dataset": "a"}  # fmt: skip
     file.write_text(json.dumps(given))
     assert main(["train", "sft", store, "--config", str(file), "--dry-run", *QUICK]) == 0
-    said = capsys.readouterr().out
-    assert "lora_rank = 4 -> lora.r = 4" in said
-    assert 'template = "qwen" -> nothing' in said
+    out = capsys.readouterr().out
+    assert "lora_rank = 4 -> lora.r = 4" in out
+    assert 'template = "qwen" -> nothing' in out
     assert main(["train", "sft", store, "--model", "tiny"]) == 2
     assert "-o OUT" in capsys.readouterr().err
     assert main(["train", "sft", "-o", str(tmp_path / "out")]) == 2

@@ -61,7 +61,7 @@ CALLS = [
 def test_the_call_that_is_named_goes_on(call, run, here, monkeypatch):
     stop(monkeypatch, *shlex.split(call))
     named = shlex.join(["adp", *shlex.split(call)])
-    said = f"out is unfinished, made by `{named}`; call it again to go on"
+    text = f"out is unfinished, made by `{named}`; call it again to go on"
     for words in (
         ["info", "out"],
         ["query", "out", "SELECT 1"],
@@ -70,7 +70,7 @@ def test_the_call_that_is_named_goes_on(call, run, here, monkeypatch):
         ["merge", "store", "out", "-o", "there"],
     ):
         done = run(*words)
-        assert (done.code, done.err.splitlines()[-1]) == (5, f"error: {said}")
+        assert (done.code, done.err.splitlines()[-1]) == (5, f"error: {text}")
     assert main(shlex.split(call)) == 0
     Store.open("out")
 

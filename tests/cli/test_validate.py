@@ -62,13 +62,13 @@ def test_exit_codes(run, request, store, fail_on, code):
 def test_json(run, faulty):
     done = run("validate", faulty, "--json", "--examples", 1, "--fail-on", "never")
     report = json.loads(done.out)
-    assert [one["check"] for one in report["checks"]] == list(CHECKS)
+    assert [item["check"] for item in report["checks"]] == list(CHECKS)
     assert report["findings"]["error"] == 1
     assert report["counts"]["used"] == 2
     assert (report["converted"], report["not_run"]) == (False, [])
-    one = next(one for one in report["checks"] if one["check"] == "escape-codes")
-    assert (one["severity"], one["findings"], one["trajectories"]) == ("warning", 1, 1)
-    assert one["examples"] == [
+    result = next(item for item in report["checks"] if item["check"] == "escape-codes")
+    assert (result["severity"], result["findings"], result["trajectories"]) == ("warning", 1, 1)
+    assert result["examples"] == [
         {
             "trajectory_id": "made/escape-codes",
             "step": 1,
@@ -102,7 +102,7 @@ def test_list(run):
     for check in CHECKS:
         assert check in done.out
     listed = json.loads(run("validate", "--list", "--json").out)["checks"]
-    assert [one["check"] for one in listed] == list(CHECKS)
+    assert [item["check"] for item in listed] == list(CHECKS)
     assert "two-tasks" in run("validate", "--list", "--check", "two-tasks").out
 
 

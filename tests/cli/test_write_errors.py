@@ -22,7 +22,7 @@ def nested() -> Exception:
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "message"),
     [
         (OSError(errno.ENOSPC, FULL), FULL),
         (OSError(errno.EDQUOT, "Disk quota exceeded"), "Disk quota exceeded"),
@@ -36,10 +36,10 @@ def nested() -> Exception:
     ],
 )
 @pytest.mark.parametrize("words", [["merge", "a", "-o", "OUT"], ["merge", "a", "--out=OUT"]])
-def test_a_refusal_names_the_output_and_what_to_do(error, said, words):
+def test_a_refusal_names_the_output_and_what_to_do(error, message, words):
     sentence = explain(error, words)
     assert sentence is not None
-    assert sentence.startswith(f"cannot write to OUT: {said}; ")
+    assert sentence.startswith(f"cannot write to OUT: {message}; ")
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def assert_same(data: bytes | dict[str, Any]) -> Trajectory:
     return trajectory
 
 
-def one(item: str) -> bytes:
+def record_with(item: str) -> bytes:
     return b'{"id":"r","content":[%s],"details":{}}' % item.encode()
 
 

@@ -237,7 +237,7 @@ def step(**keys: Any) -> dict[str, Any]:
 
 def record(*steps: dict[str, Any], **keys: Any) -> dict[str, Any]:
     """A record with numbered steps."""
-    numbered = [{**one, "step_id": index + 1} for index, one in enumerate(steps)]
+    numbered = [{**result, "step_id": index + 1} for index, result in enumerate(steps)]
     return {
         "schema_version": "ATIF-v1.7",
         "session_id": "s",

@@ -89,7 +89,7 @@ def converted(source, out: Path, options: ConvertOptions = OPENAI) -> Store:
     return Store.open(str(out))
 
 
-def told(store: Store):
+def rejections(store: Store):
     """What the trajectories of a store say, without where they come from."""
     return [
         (t.source_id, [(step.source, step.text) for step in t.steps]) for t in store.trajectories()

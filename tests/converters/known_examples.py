@@ -262,7 +262,7 @@ def write_example(name: str, folder: Path) -> Path:
     """Write the smallest file of a kind."""
     if name in LINES:
         path = folder / FILE_NAMES.get(name, "file.jsonl")
-        path.write_text("".join(json.dumps(each) + "\n" for each in LINES[name]), "utf-8")
+        path.write_text("".join(json.dumps(item) + "\n" for item in LINES[name]), "utf-8")
     elif name in DOCUMENTS:
         path = folder / FILE_NAMES.get(name, "file.json")
         path.write_text(json.dumps(DOCUMENTS[name], indent=2), "utf-8")

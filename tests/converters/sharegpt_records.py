@@ -32,7 +32,7 @@ def _listed(items: list[str]) -> str:
 def _arguments() -> Text:
     """What stands under ``arguments``: any JSON, or what only looks like it."""
     pairs = st.lists(st.tuples(KEYS, VALUES), max_size=3)
-    inner = pairs.map(lambda found: "{" + ", ".join(f"{k}: {v}" for k, v in found) + "}")
+    inner = pairs.map(lambda item: "{" + ", ".join(f"{k}: {v}" for k, v in item) + "}")
     odd = ["null", "[]", '""', '"{}"', '"{bad"', '{"a":\n 1.0}', '{"a": "x\ny"}', '"\\ud83d"']
     return st.one_of(inner, inner, inner.map(escaped), VALUES, st.sampled_from(odd))
 
@@ -118,7 +118,7 @@ def tagged_calls() -> Text:
         _SPACES,
         st.sampled_from(["</tool_call>"] * 6 + [""]),
     )
-    said = st.one_of(
+    output = st.one_of(
         words(),
         st.sampled_from(
             [
@@ -128,7 +128,7 @@ def tagged_calls() -> Text:
             ]
         ),
     )
-    return st.lists(st.one_of(said, tag, tag), max_size=5).map("".join)
+    return st.lists(st.one_of(output, tag, tag), max_size=5).map("".join)
 
 
 def results() -> Text:
@@ -141,12 +141,12 @@ def results() -> Text:
             '{"name": "a"}',
         ]
     )
-    one = st.one_of(words(), named)
+    result = st.one_of(words(), named)
     tag = st.builds(
-        lambda a, text, b: f"<tool_response>{a}{text}{b}</tool_response>", _SPACES, one, _SPACES
+        lambda a, text, b: f"<tool_response>{a}{text}{b}</tool_response>", _SPACES, result, _SPACES
     )
     return st.one_of(
-        one,
+        result,
         tag,
         st.lists(tag, max_size=3).map("\n".join),
         st.lists(tag, min_size=2, max_size=2).map("".join),
@@ -155,8 +155,8 @@ def results() -> Text:
 
 
 def _string(text: Text) -> Text:
-    kept = text.filter(lambda one: not any(0x10F7FF <= ord(char) <= 0x10FFFF for char in one))
-    return st.builds(lambda one, write: write(one), kept, st.sampled_from([escaped, literal]))
+    kept = text.filter(lambda item: not any(0x10F7FF <= ord(char) <= 0x10FFFF for char in item))
+    return st.builds(lambda item, write: write(item), kept, st.sampled_from([escaped, literal]))
 
 
 def _roles(*names: str) -> Text:
@@ -191,8 +191,8 @@ def turns() -> Text:
         "tool_calls": VALUES,
     }
 
-    def turn(role: Text, said: Text) -> Text:
-        value = st.one_of(_string(said), _string(said), _string(said), _string(said), other)
+    def turn(role: Text, text: Text) -> Text:
+        value = st.one_of(_string(text), _string(text), _string(text), _string(text), other)
         return st.one_of(
             fields({"from": role, "value": value}, more, required=("from",)),
             fields({"from": role, "value": value}, extra=False, required=("from", "value")),

@@ -25,9 +25,9 @@ from tests.converters.adp_v1_records import (
     WEB,
     assert_same,
     dump,
-    one,
     read,
     record,
+    record_with,
     without,
 )
 from tests.roundtrip import read_one, write_one
@@ -124,8 +124,8 @@ def test_ids_pair_late_results():
             ENV,
         )
     )
-    found = [(o.call_step, o.call_id, o.native_call_id) for s in run.steps for o in s.observations]
-    assert found == [(1, "b", None), (0, "a", None), (None, None, "none"), (None, None, None)]
+    steps = [(o.call_step, o.call_id, o.native_call_id) for s in run.steps for o in s.observations]
+    assert steps == [(1, "b", None), (0, "a", None), (None, None, "none"), (None, None, None)]
 
 
 def test_the_system_prompt_is_a_step_only_before_the_first_action():
@@ -225,7 +225,7 @@ def test_keys_of_the_record(keys):
 def test_spellings_of_an_item(item):
     # The marks of the source are compact where the writer makes the list itself.
     item = item.replace('"viewport_size":[1, 2]', '"viewport_size":[1,2]')
-    assert_same(one(item))
+    assert_same(record_with(item))
 
 
 def test_a_result_without_id_after_a_call_with_one():
@@ -261,7 +261,7 @@ def run_losses(run: Trajectory) -> list[dict[str, str]]:
 
 
 def test_a_key_with_a_lone_surrogate_is_a_loss():
-    data = one('{"class_":"message_action","content":"a","\\ud83d":1}')
+    data = record_with('{"class_":"message_action","content":"a","\\ud83d":1}')
     run = read(data)
     assert run_losses(run)[0]["path"] == "$.content[0].\ufffd"
     assert json.loads(write_one(CONVERTER, run))["content"][0]["\ufffd"] == 1

@@ -22,9 +22,9 @@ from tests.converters.adp_v1_records import (
     USER,
     WEB,
     assert_same,
-    one,
     read,
     record,
+    record_with,
     without,
 )
 from tests.roundtrip import write_one
@@ -96,7 +96,9 @@ def test_an_edit_shows_and_nothing_else_changes(edit, index, change):
 
 
 def test_edited_numbers_and_characters_win_over_the_spelling_of_the_source():
-    run = read(one('{"class_":"message_action","content":"a\\ud83d","reward":1.50,"my":NaN}'))
+    run = read(
+        record_with('{"class_":"message_action","content":"a\\ud83d","reward":1.50,"my":NaN}')
+    )
     run.steps[0].reward = 2.0
     run.steps[0].text = "b"
     assert b'"content":"b","reward":2.0,"my":NaN' in write_one(CONVERTER, run)
@@ -121,7 +123,7 @@ def test_columns_that_an_edit_fills_are_reported():
 # ---- from other formats --------------------------------------------------------------------
 
 
-def foreign(build: Any, **columns: Any) -> Trajectory:
+def other_trajectory(build: Any, **columns: Any) -> Trajectory:
     builder = RowBuilder()
     builder.begin(Origin(0, "d", {"source_format": "other", "source_hash": "00"}))
     builder.trajectory(columns)
@@ -156,7 +158,7 @@ def test_writes_version_1_5_from_other_formats():
         builder.step({"source": "agent", "kind": "llm_turn", "text": "bye", "reasoning": "q"})
 
     losses = Losses()
-    run = foreign(build, source_id="x", tools='[{"name":"f"}]', extra='{"k":1}')
+    run = other_trajectory(build, source_id="x", tools='[{"name":"f"}]', extra='{"k":1}')
     out = write_one(CONVERTER, run, losses)
     assert b'"kwargs":{"a":1.50}' in out
     text = {"class_": "text_observation"}
@@ -235,11 +237,11 @@ def test_parts_of_other_formats_keep_every_text_and_its_order():
         builder.observation({"source": "environment", **parts.columns()}, by_order=True)
 
     losses = Losses()
-    out = json.loads(write_one(CONVERTER, foreign(build), losses))
+    out = json.loads(write_one(CONVERTER, other_trajectory(build), losses))
     keys = ("class_", "function", "content", "description", "reasoning_content", "tool_call_id")
-    found = [tuple(item.get(key) for key in keys) for item in out["content"]]
+    tuples = [tuple(item.get(key) for key in keys) for item in out["content"]]
     uri = f"data:image/png;base64,{PNG}"
-    assert found == [
+    assert tuples == [
         ("text_observation", None, "a", None, None, None),
         ("image_observation", None, uri, None, None, None),
         ("text_observation", None, "b", None, None, None),
@@ -271,7 +273,7 @@ def test_arguments_that_are_not_an_object_are_kept_as_text():
             builder.call({"kind": "function", "name": "f", **columns})
 
     losses = Losses()
-    out = write_one(CONVERTER, foreign(build), losses)
+    out = write_one(CONVERTER, other_trajectory(build), losses)
     assert b'"kwargs":{"a":NaN}' in out
     kwargs = [item["kwargs"] for item in json.loads(out)["content"]]
     assert kwargs[0] == {"arguments": "a=1"}
@@ -292,6 +294,6 @@ def test_what_is_written_from_other_formats_is_a_fixed_point():
         builder.observation(page, by_order=True)
         builder.step({"source": "environment", "kind": "event", "text": "tick"})
 
-    first = write_one(CONVERTER, foreign(build))
+    first = write_one(CONVERTER, other_trajectory(build))
     run = assert_same(first)
     assert [s.source for s in run.steps] == ["system", "user", "agent"]

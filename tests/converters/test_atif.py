@@ -97,8 +97,8 @@ def test_results_find_their_calls():
             )
         )
     )
-    found = [(o.call_step, o.call, o.native_call_id) for s in run.steps for o in s.observations]
-    assert found == [
+    steps = [(o.call_step, o.call, o.native_call_id) for s in run.steps for o in s.observations]
+    assert steps == [
         (1, 1, "c"),
         (1, 1, "c"),
         (1, 0, None),
@@ -136,11 +136,11 @@ def test_metrics_and_totals():
             )
         )
     )
-    (one,) = run.steps
-    assert (one.tokens_in, one.cost_usd, one.completion_token_ids) == (5, 0.5, [1, 2])
-    assert one.logprobs == [-1.5]
+    (result,) = run.steps
+    assert (result.tokens_in, result.cost_usd, result.completion_token_ids) == (5, 0.5, [1, 2])
+    assert result.logprobs == [-1.5]
     assert (run.total_tokens_in, run.reward) == (5, 1.0)
-    assert json.loads(one.extra)["metrics"] == {"extra": {"latency": 1}}
+    assert json.loads(result.extra)["metrics"] == {"extra": {"latency": 1}}
 
 
 def test_odd_log_probabilities():
@@ -183,8 +183,8 @@ def test_references_become_links():
             )
         )
     )
-    found = [(x.kind, x.step, x.call, x.target_id, x.target_session_id) for x in run.links]
-    assert found == [
+    links = [(x.kind, x.step, x.call, x.target_id, x.target_session_id) for x in run.links]
+    assert links == [
         ("subagent", 1, 0, "sub", None),
         ("subagent", 1, 0, None, "x"),
         ("continuation", None, None, None, None),
@@ -372,8 +372,8 @@ def test_an_edited_context_edit_is_reported():
 
 def test_a_new_context_edit_is_written():
     run = read(dump(record(step(source="system"))))
-    one = run.steps[0]
-    one.kind, one.edit_boundary, one.edit_summary = "context_edit", "replace", "short"
+    result = run.steps[0]
+    result.kind, result.edit_boundary, result.edit_summary = "context_edit", "replace", "short"
     again = read(write(run)).steps[0]
     assert (again.kind, again.edit_boundary, again.edit_summary) == (
         "context_edit",

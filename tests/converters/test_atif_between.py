@@ -92,11 +92,11 @@ def test_a_real_adp_file_goes_there_and_back(path):
         ((run, written, losses),) = between(data, "adp_v1", "atif")
         Strict.model_validate(written)
         (atif,) = read_one(formats.get("atif"), json.dumps(written).encode())
-        assert [call.name for one in atif.steps for call in one.calls] == [
-            call.name for one in run.steps for call in one.calls
+        assert [call.name for item in atif.steps for call in item.calls] == [
+            call.name for item in run.steps for call in item.calls
         ]
-        assert [one.reward for one in atif.steps if one.reward is not None] == [
-            one.reward for one in run.steps if one.reward is not None
+        assert [item.reward for item in atif.steps if item.reward is not None] == [
+            item.reward for item in run.steps if item.reward is not None
         ]
         reasons = {item["reason"] for item in losses.items}
         assert len(reasons) <= 3, reasons
@@ -159,8 +159,8 @@ def test_a_late_result_goes_to_its_call_and_is_reported():
     written, losses = harbor(adp(first, second, *results))
     ids = [
         result["source_call_id"]
-        for one in written["steps"]
-        for result in one["observation"]["results"]
+        for item in written["steps"]
+        for result in item["observation"]["results"]
     ]
     assert ids == ["a", "b"]
     assert [item["path"] for item in losses] == ["$.steps[1].observations[0]"]
@@ -193,9 +193,9 @@ def test_calls_of_a_user_are_kept_aside_and_reported():
     result = {"role": "tool", "tool_call_id": "c", "content": "x"}
     run = chat({"role": "user", "content": "u", "tool_calls": [call]}, result)
     written, losses = harbor(run)
-    (one,) = written["steps"]
-    assert one["extra"]["tool_calls"][0]["function_name"] == "f"
-    assert one["observation"]["results"][0]["extra"]["source_call_id"] == "c"
+    (entry,) = written["steps"]
+    assert entry["extra"]["tool_calls"][0]["function_name"] == "f"
+    assert entry["observation"]["results"][0]["extra"]["source_call_id"] == "c"
     paths = {item["path"] for item in losses}
     assert {"$.steps[0].calls[0].name", "$.steps[0].observations[0].call_id"} <= paths
 
@@ -320,7 +320,7 @@ def test_embedded_trajectories_get_ids_of_their_own():
     losses = Losses()
     written = json.loads(jsontext.encode(formats.get("atif").write(runs[0], losses, "harbor")))
     Strict.model_validate(written)
-    ids = [one["trajectory_id"] for one in written["subagent_trajectories"]]
+    ids = [item["trajectory_id"] for item in written["subagent_trajectories"]]
     assert ids == ["subagent", "subagent#2"]
     assert [item["path"] for item in losses.items] == ["$.branches[1].source_id"]
 

@@ -49,8 +49,8 @@ def test_a_branch_comes_back_as_what_it_was(kind):
 def test_every_branch_of_the_probes_comes_back(name):
     for record in load_probe(name)["records"]:
         runs, back, written, _ = hop(name, record)
-        said = [(run.branch_kind, run.parent_step) for run in runs]
-        assert [(run.branch_kind, run.parent_step) for run in back] == said
+        output = [(run.branch_kind, run.parent_step) for run in runs]
+        assert [(run.branch_kind, run.parent_step) for run in back] == output
         whole = nest(back, ATIF)
         assert [write_one(ATIF, run) for run in whole] == [written]
 

@@ -72,12 +72,12 @@ def add(builder, step):
 
 def rows(store, table):
     """The rows of a table without what says where they were read, and how it was written."""
-    own = ("extra", "trajectory_id", "parent_id", "seq", "source_id", "call_id", "native_call_id")
+    ours = ("extra", "trajectory_id", "parent_id", "seq", "source_id", "call_id", "native_call_id")
     return [
         {
             k: v
             for k, v in row.items()
-            if k not in own and not k.startswith("source_") and v is not None
+            if k not in ours and not k.startswith("source_") and v is not None
         }
         for row in store.query(f"SELECT * FROM {table} ORDER BY ALL").to_pylist()
     ]

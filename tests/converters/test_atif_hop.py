@@ -117,9 +117,9 @@ FROM_WHERE = {
 )
 def test_the_rows_of_a_store_come_back_through_atif(name, tmp_path):
     """A record, in its own format once more after ATIF, makes the same rows again."""
-    own = name.split("/")[0]
+    ours = name.split("/")[0]
     record = json.loads((RECORDS / f"{name}.json").read_text())
-    first, _, losses, back = go(tmp_path, record, own)
+    first, _, losses, back = go(tmp_path, record, ours)
     assert losses == ({}, {})
     (tmp_path / "again").mkdir()
     (tmp_path / "again" / "a.jsonl").write_text(json.dumps(back) + "\n")
@@ -258,7 +258,7 @@ def test_observations_before_the_first_step_come_back_as_such(name, tmp_path):
     first, second, losses, back = go(tmp_path, EARLY[name], name)
     assert losses == ({}, {})
     for table in ("steps", "observations"):
-        before, after = ([*map(str, rows_of(one, table))] for one in (first, second))
+        before, after = ([*map(str, rows_of(item, table))] for item in (first, second))
         assert after == before
     inner = next(iter(EARLY[name].keys() & {"conversations", "content"}))
     for before, after in zip(EARLY[name][inner], back[inner], strict=True):

@@ -64,9 +64,9 @@ def test_most_real_files_come_back_byte_for_byte():
 def test_harbor_takes_every_real_file(path, tmp_path):
     out, _ = there_and_back(path, tmp_path, flavour="harbor")
     whole = json.loads(out.read_bytes())
-    for one in whole if isinstance(whole, list) else [whole]:
-        Strict.model_validate(one)
-        assert one["steps"]
+    for item in whole if isinstance(whole, list) else [whole]:
+        Strict.model_validate(item)
+        assert item["steps"]
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="the reference data are not here")

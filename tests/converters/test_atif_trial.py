@@ -42,8 +42,8 @@ def read(files: dict[str, bytes], data: dict | None = None) -> tuple[Trajectory,
     columns = {"source_format": "atif", "source_hash": "h", "source_file": MAIN}
     builder.begin(Origin(0, "d", columns))
     text = json.dumps(data or RUN).encode()
-    found = {f"jobs/t1/{name}": content for name, content in files.items()}
-    CONVERTER.read(RawRecord(text, MAIN, 1, 0, len(text), side_files=found), builder, losses)
+    contents = {f"jobs/t1/{name}": content for name, content in files.items()}
+    CONVERTER.read(RawRecord(text, MAIN, 1, 0, len(text), side_files=contents), builder, losses)
     tables = builder.tables()
     (run,) = assemble(tables["trajectories"], tables, {})
     return run, losses
@@ -98,7 +98,7 @@ def test_a_result_fills_columns():
     assert run.started_at == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
     assert run.ended_text == "2026-01-02T03:14:05.500Z"
     assert run.error_type is None
-    assert [one.completion_token_ids for one in run.steps] == [None, [4], None, [5, 6]]
+    assert [item.completion_token_ids for item in run.steps] == [None, [4], None, [5, 6]]
     assert run.steps[3].logprobs == [-0.25, -1.5]
     kept = json.loads(run.extra)["trial"]
     assert kept["result.json"]["verifier_result"] == {"rewards": {"reward": 1.0}}
@@ -183,7 +183,7 @@ def test_odd_files_lose_neither_the_run_nor_themselves(data):
     files = {"result.json": data}
     run, _ = read(files)
     assert run.reward is None
-    assert all(one.logprobs is None for one in run.steps)
+    assert all(item.logprobs is None for item in run.steps)
     same(run, files)
 
 
@@ -220,8 +220,8 @@ def test_files_of_a_trial_are_written_beside_it(tmp_path):
     columns = {"source_format": "atif", "source_hash": "h", "source_file": MAIN}
     builder.begin(Origin(0, "d", columns))
     text = json.dumps(RUN).encode()
-    found = {"jobs/t1/result.json": dumped(RESULT)}
-    CONVERTER.read(RawRecord(text, MAIN, 1, 0, len(text), side_files=found), builder, Losses())
+    results = {"jobs/t1/result.json": dumped(RESULT)}
+    CONVERTER.read(RawRecord(text, MAIN, 1, 0, len(text), side_files=results), builder, Losses())
     style = json.dumps({"layout": "spaced", "ascii": True, "final_newline": False})
     source = {"source_file": MAIN, "source_format": "atif", "framing": "json", "style": style}
     store = write_store(tmp_path / "s", builder, sources=[source])

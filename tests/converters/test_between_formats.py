@@ -55,12 +55,12 @@ def between(data: bytes, source: str, target: str) -> tuple[Trajectory, dict[str
 
 def check_ids(run: Trajectory, record: dict[str, Any], losses: Losses) -> None:
     """Ids of calls are unique or the source's own; a result has that of an earlier call."""
-    own = {call.native_id for step in run.steps for call in step.calls}
+    native_ids = {call.native_id for step in run.steps for call in step.calls}
     seen: set[str] = set()
     strays = 0
     for message in record["messages"]:
         for call in message.get("tool_calls") or []:
-            assert call["id"] not in seen or call["id"] in own
+            assert call["id"] not in seen or call["id"] in native_ids
             seen.add(call["id"])
             assert isinstance(json.loads(call["function"]["arguments"]), (dict, list, str, int))
         if message["role"] == "tool":
@@ -72,7 +72,7 @@ def check_ids(run: Trajectory, record: dict[str, Any], losses: Losses) -> None:
 
 def check_adp(run: Trajectory, record: dict[str, Any]) -> None:
     """The record is ADP 1.5.0, and its action ids are unique or the source's own."""
-    own = {call.native_id for step in run.steps for call in step.calls}
+    native_ids = {call.native_id for step in run.steps for call in step.calls}
     assert record["schema_version"] == "1.5.0"
     assert isinstance(record["id"], str)
     ids = [
@@ -80,7 +80,7 @@ def check_adp(run: Trajectory, record: dict[str, Any]) -> None:
         for item in record["content"]
         if item["class_"].endswith("action") and item.get("tool_call_id") is not None
     ]
-    assert all(ids.count(name) == 1 or name in own for name in ids)
+    assert all(ids.count(name) == 1 or name in native_ids for name in ids)
     for item in record["content"]:
         if item["class_"] == "api_action":
             assert isinstance(item["kwargs"], dict)

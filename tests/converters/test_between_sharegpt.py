@@ -45,8 +45,8 @@ def check_sharegpt(record: dict[str, Any], losses: Losses) -> None:
         assert sides[-1] != any("end" in reason for reason in reported)
     for turn in turns:
         if turn["from"] == "function_call":
-            said = re.sub(r"^<think>.*</think>\s*", "", turn["value"], flags=re.DOTALL)
-            calls = json.loads(said, strict=False)
+            text = re.sub(r"^<think>.*</think>\s*", "", turn["value"], flags=re.DOTALL)
+            calls = json.loads(text, strict=False)
             for call in calls if isinstance(calls, list) else [calls]:
                 assert list(call) == ["name", "arguments"]
     assert isinstance(record["id"], str)

@@ -15,7 +15,7 @@ def run(name, parent=None, *, record=1, kind="subagent"):
 
 
 def shape(runs):
-    return [{each.trajectory_id: shape(each.branches)} for each in runs]
+    return [{item.trajectory_id: shape(item.branches)} for item in runs]
 
 
 def written(*runs, embeds=lambda branch: True):
@@ -34,8 +34,8 @@ def test_a_format_without_branches_gets_each_by_itself():
 
 def test_only_some_kinds():
     runs = [run("a"), run("b", "a"), run("c", "a", kind="alternate"), run("d", "b")]
-    found = written(*runs, embeds=lambda branch: branch.branch_kind == "alternate")
-    assert found == [{"a": [{"c": []}]}, {"b": []}, {"d": []}]
+    result = written(*runs, embeds=lambda branch: branch.branch_kind == "alternate")
+    assert result == [{"a": [{"c": []}]}, {"b": []}, {"d": []}]
 
 
 def test_branches_of_other_records_stay_alone():
@@ -45,7 +45,7 @@ def test_branches_of_other_records_stay_alone():
 
 def test_runs_without_a_record_are_not_collected():
     made = (run(str(index), record=None) for index in range(3))
-    found = with_branches(made, lambda branch: True)
-    assert next(found).trajectory_id == "0"
+    result = with_branches(made, lambda branch: True)
+    assert next(result).trajectory_id == "0"
     assert next(made).trajectory_id == "2"
     assert written(run("a", record=None), run("b", "a", record=None)) == [{"a": [{"b": []}]}]

@@ -18,7 +18,7 @@ def call(name, call_id="1"):
     return {"id": call_id, "type": "function", "function": function}
 
 
-def said(*calls):
+def step_with_calls(*calls):
     return {"role": "assistant", "content": None, "tool_calls": list(calls)}
 
 
@@ -30,12 +30,17 @@ def chat(*messages):
     return json.dumps({"messages": [{"role": "user", "content": "q"}, *messages]}).encode()
 
 
-IN_TURN = chat(said(call("a")), result("A"), said(call("b")), result("B"))
-LATE = chat(said(call("a")), said(call("b")), result("B"), result("A"))
+IN_TURN = chat(step_with_calls(call("a")), result("A"), step_with_calls(call("b")), result("B"))
+LATE = chat(step_with_calls(call("a")), step_with_calls(call("b")), result("B"), result("A"))
 CROSSED = chat(
-    said(call("a")), said(call("b")), result("B"), said(call("c")), result("A"), result("C")
+    step_with_calls(call("a")),
+    step_with_calls(call("b")),
+    result("B"),
+    step_with_calls(call("c")),
+    result("A"),
+    result("C"),
 )
-AT_ONCE = chat(said(call("a"), call("b")), result("A"), result("B"))
+AT_ONCE = chat(step_with_calls(call("a"), call("b")), result("A"), result("B"))
 
 
 def there_and_back(data, target):
@@ -60,9 +65,9 @@ def answers(run):
 @pytest.mark.parametrize("target", HOLDERS)
 @pytest.mark.parametrize("data", [IN_TURN, LATE], ids=["in turn", "late"])
 def test_an_id_that_is_used_again_comes_back(target, data):
-    before, after, found, reported = there_and_back(data, target)
+    before, after, entry, reported = there_and_back(data, target)
     assert after == before
-    assert found == ["1", "1"]
+    assert entry == ["1", "1"]
     assert not [path for path in reported if path.endswith("_id")]
 
 
@@ -93,7 +98,7 @@ def parts_of(rows):
 
 @pytest.mark.parametrize("target", OTHERS)
 def test_two_texts_stay_two_or_are_reported(target):
-    messages = [said(call("a")), result(PARTS), {"role": "user", "content": PARTS}]
+    messages = [step_with_calls(call("a")), result(PARTS), {"role": "user", "content": PARTS}]
     data = chat(*messages, {"role": "assistant", "content": PARTS})
     losses = Losses()
     (run,) = read_one(formats.get("openai_chat"), data)
@@ -110,7 +115,9 @@ def test_two_texts_stay_two_or_are_reported(target):
 
 
 def test_each_piece_of_a_result_keeps_the_id_of_its_call():
-    (run,) = read_one(formats.get("openai_chat"), chat(said(call("a", "x")), result(PARTS, "x")))
+    (run,) = read_one(
+        formats.get("openai_chat"), chat(step_with_calls(call("a", "x")), result(PARTS, "x"))
+    )
     written = json.loads(write_one(formats.get("adp_v1"), run))
     pieces = [item for item in written["content"] if item["class_"] == "text_observation"][1:]
     assert [(item["content"], item["tool_call_id"]) for item in pieces] == [

@@ -34,9 +34,9 @@ def assert_only(before: list[bytes], after: list[bytes], old: str, new: str) -> 
     assert len(before) == len(after)
     changed = 0
     for first, second in zip(before, after, strict=True):
-        one, two = tokens(first), tokens(second)
-        assert len(one) == len(two)
-        for old_token, new_token in zip(one, two, strict=True):
+        result, two = tokens(first), tokens(second)
+        assert len(result) == len(two)
+        for old_token, new_token in zip(result, two, strict=True):
             if old_token != new_token:
                 assert old_token.replace(old, new) == new_token
                 changed += 1

@@ -13,7 +13,7 @@ from adp.converters.files.detect import detect
 from adp.converters.files.limits import ConvertLimits
 from adp.converters.files.streams import InputPlace
 from adp.converters.framing import frames, pieces_of
-from tests.converters.containers import chat, converted, lines, reasons, told, write_all, zst
+from tests.converters.containers import chat, converted, lines, reasons, rejections, write_all, zst
 from tests.effort import examples
 
 LIMITS = ConvertLimits()
@@ -40,32 +40,32 @@ def test_every_container_gives_the_same(tmp_path_factory, texts):
     records = [chat(number, text) for number, text in enumerate(texts)]
     written = write_all(folder, records)
     stores = {name: converted(path, folder / f"{name}.store") for name, path in written.items()}
-    wanted = told(stores["lines.jsonl"])
+    wanted = rejections(stores["lines.jsonl"])
     assert len(wanted) == len(records)
     for name, store in stores.items():
-        assert told(store) == wanted, name
+        assert rejections(store) == wanted, name
         assert store.manifest.counts.records == len(records), name
 
 
 def test_framings_are_told_apart(tmp_path):
     records = [chat(1), chat(2)]
-    found = {name: read(path)[0] for name, path in write_all(tmp_path, records).items()}
-    assert {name for name, framing in found.items() if framing == "documents"} == {
+    results = {name: read(path)[0] for name, path in write_all(tmp_path, records).items()}
+    assert {name for name, framing in results.items() if framing == "documents"} == {
         "documents.json", "glued.json", "documents.json.zst",
     }  # fmt: skip
-    assert {name for name, framing in found.items() if framing == "json_array"} == {
+    assert {name for name, framing in results.items() if framing == "json_array"} == {
         "array.json", "array.json.gz",
     }  # fmt: skip
-    one, two = (json.dumps(record) for record in records)
+    result, two = (json.dumps(record) for record in records)
     long = json.dumps(chat(1, "x" * 100_000))
     cases = {
-        "jsonl": [f"{one}\n{two}", f"{long}\n{one}", f"[1]\n{one}\n", f'{{"cut\n{one}',
-                  f"5\n{one}"],
-        "json": [one, f"{one}\n\n", json.dumps(chat(1), indent=1), long, '{"cut'],
-        "json_array": [f"[{one}, {two}]", f"[{one}] tail", "[]", f"[{one}][{two}]",
-                       f"[{long}, {one}]", "["],
-        "documents": [f"{one}{two}", f"{one} {two}", f"{one} tail",
-                      json.dumps(chat(1), indent=1) + "\n" + one, f"{long}{one}"],
+        "jsonl": [f"{result}\n{two}", f"{long}\n{result}", f"[1]\n{result}\n", f'{{"cut\n{result}',
+                  f"5\n{result}"],
+        "json": [result, f"{result}\n\n", json.dumps(chat(1), indent=1), long, '{"cut'],
+        "json_array": [f"[{result}, {two}]", f"[{result}] tail", "[]", f"[{result}][{two}]",
+                       f"[{long}, {result}]", "["],
+        "documents": [f"{result}{two}", f"{result} {two}", f"{result} tail",
+                      json.dumps(chat(1), indent=1) + "\n" + result, f"{long}{result}"],
     }  # fmt: skip
     for wanted, texts in cases.items():
         for text in texts:
@@ -73,7 +73,7 @@ def test_framings_are_told_apart(tmp_path):
             assert read(tmp_path / "x.json")[0] == wanted, text[:200]
     lying = {
         "json_array": [json.dumps(records, indent=2)],
-        "documents": [f"{json.dumps(chat(1), indent=1)}\n{two}", f"{one}{two}"],
+        "documents": [f"{json.dumps(chat(1), indent=1)}\n{two}", f"{result}{two}"],
         "json": [json.dumps(chat(1), indent=1)],
         "jsonl": ['{"cut\n{"id": 1}', "[1]\n[2]", "", '{"a": "b\n{"c": "d"}\n'],
     }
@@ -115,9 +115,9 @@ def test_offsets_are_those_of_the_decompressed_bytes(tmp_path):
         elif data[:4] == zst(b"")[:4]:
             data = lines(records) if "documents" not in name else (
                 tmp_path / "documents.json").read_bytes()  # fmt: skip
-        found = read(path)[1]
-        assert [frame.number for frame in found] == [1, 2, 3]
-        for frame in found:
+        result = read(path)[1]
+        assert [frame.number for frame in result] == [1, 2, 3]
+        for frame in result:
             assert data[frame.offset :].startswith(frame.data), name
             assert frame.size in (len(frame.data), len(frame.data) + 1)
 
@@ -143,17 +143,17 @@ def test_a_file_that_is_cut_keeps_the_records_before_the_cut(tmp_path_factory, n
     plain = cut
     if packing == ".gz":
         plain = zlib.decompressobj(31).decompress(cut)
-    framing, found = read(path)
-    whole = [frame for frame in found if not frame.error and is_record(frame.data)]
+    framing, result = read(path)
+    whole = [frame for frame in result if not frame.error and is_record(frame.data)]
     assert [json.loads(frame.data) for frame in whole] == RECORDS[: len(whole)]
     if packing != ".zst" and framing in ("jsonl", "json_array", "documents"):
         ends = [PLAIN[name].index(frame.data) + len(frame.data) for frame in read_all(folder, name)]
         assert len(whole) == sum(end <= len(plain) for end in ends)
-    if not found:
+    if not result:
         return
     store = converted(path, folder / "store")
     counts = store.manifest.counts
-    assert (counts.used, counts.records) == (len(whole), len(found))
+    assert (counts.used, counts.records) == (len(whole), len(result))
     assert counts.rejected <= 1
     if packing and 4 <= len(cut) < len(data):
         assert "the compressed data ends too early" in reasons(store)
@@ -178,22 +178,22 @@ def test_a_damaged_stream_never_crashes_and_counts(tmp_path_factory, packing, at
     data[int(len(data) * at)] ^= flip
     path = tmp_path_factory.mktemp("damaged") / f"x.jsonl{packing}"
     path.write_bytes(data)
-    framing, found = read(path)
-    if found:
+    framing, result = read(path)
+    if result:
         converted(path, path.parent / "store")
     else:
         assert framing
 
 
 def test_what_follows_an_array_is_one_reject(tmp_path):
-    one = json.dumps(chat(1))
-    for tail in ("and more", f"{one}\n" * 3, f"[{one}]"):
-        (tmp_path / "z.json").write_text(f"[\n{one}, odd\n] {tail}")
-        framing, found = read(tmp_path / "z.json")
+    result = json.dumps(chat(1))
+    for tail in ("and more", f"{result}\n" * 3, f"[{result}]"):
+        (tmp_path / "z.json").write_text(f"[\n{result}, odd\n] {tail}")
+        framing, entry = read(tmp_path / "z.json")
         assert framing == "json_array"
         reason = "there is more text after the end of the array"
-        assert [frame.error for frame in found] == ["", "", reason]
-        assert [frame.data for frame in found] == [one.encode(), b"odd", tail.encode()]
+        assert [frame.error for frame in entry] == ["", "", reason]
+        assert [frame.data for frame in entry] == [result.encode(), b"odd", tail.encode()]
 
 
 @pytest.mark.parametrize("packing", [".gz", ".zst"])
@@ -213,7 +213,7 @@ def test_compressed_files_come_back(tmp_path, name, packing):
         assert gzip.decompress(written) == PLAIN[name]
     assert [frame.data for frame in read(plain)[1]] == [frame.data for frame in read(path)[1]]
     export(store, "adp_v1", str(tmp_path / "other"))
-    assert [each.name for each in (tmp_path / "other").iterdir()] == [f"{name[0]}.json"]
+    assert [item.name for item in (tmp_path / "other").iterdir()] == [f"{name[0]}.json"]
 
 
 def test_a_name_may_ask_for_compression(tmp_path):
@@ -244,10 +244,10 @@ def test_parquet_that_fills_in_nulls_says_the_same(tmp_path):
         },
     ]
     paths = write_all(tmp_path, records)
-    found = []
+    results = []
     for name in ("lines.jsonl", "nested.parquet", "text.parquet"):
         store = converted(paths[name], tmp_path / f"{name}.s")
         rows = store.query("SELECT name, arguments, result FROM calls_with_results").to_pylist()
-        found.append((told(store), rows))
-    assert found[0] == found[1] == found[2]
-    assert found[0][1] == [{"name": "f", "arguments": '{"a": 1e5}', "result": "r"}]
+        results.append((rejections(store), rows))
+    assert results[0] == results[1] == results[2]
+    assert results[0][1] == [{"name": "f", "arguments": '{"a": 1e5}', "result": "r"}]

@@ -27,21 +27,21 @@ def test_files_come_once(fake_hub, place, tmp_path):
 
 
 def test_all_files_come_each_told_once(place, tmp_path):
-    told = {}
-    fetch_all(place, list(FILES), lambda path, file: told.setdefault(path, file), tmp_path)
-    assert {path: file.read_bytes() for path, file in told.items()} == FILES
+    messages = {}
+    fetch_all(place, list(FILES), lambda path, file: messages.setdefault(path, file), tmp_path)
+    assert {path: file.read_bytes() for path, file in messages.items()} == FILES
     fetch_all(place, [], lambda *_: pytest.fail("there is nothing to tell"), tmp_path)
 
 
 def test_one_that_fails_ends_it_and_leaves_the_others(fake_hub, place, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "THREADS", 1)
-    told = []
+    messages = []
     with pytest.raises(HubError, match=r"@[0-9a-f]{40}/data/none does not exist"):
         fetch_all(
             place, ["data/0.parquet", "data/none", "data/1.parquet"],
-            lambda path, _: told.append(path), tmp_path,
+            lambda path, _: messages.append(path), tmp_path,
         )  # fmt: skip
-    assert told == ["data/0.parquet"]
+    assert messages == ["data/0.parquet"]
     assert (tmp_path / "data/0.parquet").exists()
 
 

@@ -52,7 +52,7 @@ def parts(store: Path) -> tuple[dict[str, str], dict]:
     """Hashes of the tables of a store, and its manifest without the lineage."""
     manifest = json.loads((store / "adp.json").read_text())
     lineage = manifest.pop("lineage")
-    tables = {name: each for name, each in kill.hashes(store).items() if name != "adp.json"}
+    tables = {name: digest for name, digest in kill.hashes(store).items() if name != "adp.json"}
     return tables, {**manifest, "act": lineage[-1]["act"]}
 
 
@@ -154,7 +154,7 @@ def test_what_cannot_be_converted_is_said(on_hub, tmp_path):
     on_hub.repos.push("me/store", {"store/adp.json": b"{}", "messages/part-00000.jsonl": b"{}"})
     on_hub.repos.push("me/empty", {"README.md": b"# x"})
     out = str(tmp_path / "out")
-    for url, said in {
+    for url, output in {
         "hf://datasets/me/store": "adp pull hf://datasets/me/store -o STORE",
         "hf://datasets/me/store/store": "adp pull hf://datasets/me/store -o STORE",
         "hf://datasets/me/empty": "holds no data file",
@@ -162,7 +162,7 @@ def test_what_cannot_be_converted_is_said(on_hub, tmp_path):
         f"{URL}/README.md": r"README\.md",
         f"{URL}/*.none": r"nothing at \*\.none",
     }.items():
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=output):
             convert([url], out)
         assert not (tmp_path / "out").exists()
     with pytest.raises(UsageError, match="one data set of the Hub at a time"):

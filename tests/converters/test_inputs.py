@@ -16,31 +16,31 @@ from adp.converters.inputs import collect
 from adp.converters.run import ConvertOptions, convert
 from adp_schema.errors import InputError, OutputExistsError, UsageError
 from adp_schema.store import Store
-from tests.converters.containers import chat, converted, lines, reasons, told, zipped, zst
+from tests.converters.containers import chat, converted, lines, reasons, rejections, zipped, zst
 
-ONE = lines([chat(1)])
+ONE_CHAT = lines([chat(1)])
 
 
 def names(*sources):
     return [item.source_file for item in collect([str(source) for source in sources]).files]
 
 
-def put(path, data=ONE):
+def put(path, data=ONE_CHAT):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
     return path
 
 
 def test_a_folder_is_walked_for_data_files(tmp_path):
-    found = ["a.json", "a.jsonl.gz", "b/c.NDJSON", "b/d.parquet", "b/e.json.zst", "z.eval"]
+    results = ["a.json", "a.jsonl.gz", "b/c.NDJSON", "b/d.parquet", "b/e.json.zst", "z.eval"]
     passed_over = ["notes.txt", "app.log.gz", "x.gz", ".hidden.json", ".git/a.json", "json"]
-    for name in [*found, *passed_over]:
+    for name in [*results, *passed_over]:
         put(tmp_path / name)
     put(tmp_path / "old" / "steps" / "part.parquet")
     put(tmp_path / "old" / "adp.json")
     put(tmp_path / "stopped" / ".run" / "plan.json")
     put(tmp_path / "stopped" / "part.parquet")
-    assert names(tmp_path) == found
+    assert names(tmp_path) == results
     with pytest.raises(InputError, match="is a store already"):
         names(tmp_path / "old")
 
@@ -55,7 +55,7 @@ def test_circles_of_links_end_and_folders_count_once(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("pattern", "found"),
+    ("pattern", "value"),
     [
         ("**/*.jsonl", ["a.jsonl", "b/c.jsonl", "b/d/e.jsonl"]),
         ("*.jsonl", ["a.jsonl"]),
@@ -67,29 +67,29 @@ def test_circles_of_links_end_and_folders_count_once(tmp_path):
         ("b/**/e.*", ["b/d/e.jsonl"]),
     ],
 )
-def test_patterns_are_expanded(tmp_path, pattern, found):
+def test_patterns_are_expanded(tmp_path, pattern, value):
     for name in ["a.jsonl", "b/c.jsonl", "b/d/e.jsonl", "b/f.json", "b/.h/g.jsonl"]:
         put(tmp_path / "in" / name)
     inputs = collect([f"{tmp_path}/in/{pattern}"])
     paths = [Path(item.place.path).relative_to(tmp_path / "in") for item in inputs.files]
-    assert [path.as_posix() for path in paths] == found
+    assert [path.as_posix() for path in paths] == value
 
 
 def test_a_file_whose_name_looks_like_a_pattern_is_a_file(tmp_path):
     put(tmp_path / "x[1].jsonl")
     assert names(tmp_path / "x[1].jsonl") == ["x[1].jsonl"]
-    for pattern, said in {"*.yaml": "no file matches", "[z-a]": "no pattern"}.items():
-        with pytest.raises(InputError, match=said):
+    for pattern, output in {"*.yaml": "no file matches", "[z-a]": "no pattern"}.items():
+        with pytest.raises(InputError, match=output):
             names(tmp_path / pattern)
 
 
 def test_names_stay_inside_and_different_files_stay_apart(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "home" / "someone"))
-    mine = put(tmp_path / "home" / "someone" / "logs" / "x.jsonl")
+    ours = put(tmp_path / "home" / "someone" / "logs" / "x.jsonl")
     other = put(tmp_path / "disk" / "logs" / "x.jsonl")
-    assert names(mine.parent, other.parent) == ["logs/x.jsonl", "logs/x.jsonl#2"]
-    assert names(mine, other) == ["x.jsonl", "x.jsonl#2"]
-    assert names(mine, mine) == ["x.jsonl"]
+    assert names(ours.parent, other.parent) == ["logs/x.jsonl", "logs/x.jsonl#2"]
+    assert names(ours, other) == ["x.jsonl", "x.jsonl#2"]
+    assert names(ours, ours) == ["x.jsonl"]
 
 
 def test_found_files_that_cannot_be_read_are_one_reject_each(tmp_path, monkeypatch):
@@ -126,9 +126,10 @@ def test_found_files_that_cannot_be_read_are_one_reject_each(tmp_path, monkeypat
 
 def test_members_of_archives(tmp_path):
     data = zipped({
-        "b/x.jsonl": ONE, "a.json.gz": gzip.compress(ONE), "../up.json": ONE, "/top.json": ONE,
+        "b/x.jsonl": ONE_CHAT, "a.json.gz": gzip.compress(ONE_CHAT),
+        "../up.json": ONE_CHAT, "/top.json": ONE_CHAT,
         "notes.txt": b"x", "__MACOSX/a.json": b"x", ".h/a.json": b"x", "empty.json": b"",
-        "t.parquet": b"PAR1", "in.zip": zipped({"a.json": ONE}),
+        "t.parquet": b"PAR1", "in.zip": zipped({"a.json": ONE_CHAT}),
     })  # fmt: skip
     put(tmp_path / "in" / "logs.zip", data)
     store = converted(tmp_path / "in", tmp_path / "s", ConvertOptions())
@@ -171,7 +172,7 @@ def split_twice(data):
 
 
 def test_members_that_cannot_be_read_are_one_reject_each(tmp_path):
-    good = {"a.jsonl": ONE, "b.jsonl": ONE}
+    good = {"a.jsonl": ONE_CHAT, "b.jsonl": ONE_CHAT}
     cases = {
         "encrypted": (patched(zipped(good), "a.jsonl", flags=1), "encrypted"),
         "method": (patched(zipped(good), "a.jsonl", method=9), "method 9"),
@@ -183,17 +184,19 @@ def test_members_that_cannot_be_read_are_one_reject_each(tmp_path):
         (reason,) = reasons(store)
         assert why in reason
         assert store.manifest.counts.used == (2 if name == "checksum" else 1)
-    zstandard = zipped({"a.jsonl": zst(ONE)}, zipfile.ZIP_STORED)
-    path = put(tmp_path / "z.zip", patched(zstandard, "a.jsonl", method=93, crc=zlib.crc32(ONE)))
+    zstandard = zipped({"a.jsonl": zst(ONE_CHAT)}, zipfile.ZIP_STORED)
+    path = put(
+        tmp_path / "z.zip", patched(zstandard, "a.jsonl", method=93, crc=zlib.crc32(ONE_CHAT))
+    )
     assert converted(path, tmp_path / "zs").manifest.counts.used == 1
 
 
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (zipped({"header.json": b"{}", "samples/a.json": ONE}), "Inspect AI"),
+        (zipped({"header.json": b"{}", "samples/a.json": ONE_CHAT}), "Inspect AI"),
         (zipped({"_journal/start.json": b"{}"}), "Inspect AI"),
-        (zipped({"a.jsonl": ONE})[:-30], "damaged"),
+        (zipped({"a.jsonl": ONE_CHAT})[:-30], "damaged"),
         (zipped({"readme.txt": b"x"}), "holds no data file"),
         (zipped({}), "holds no data file"),
     ],
@@ -229,7 +232,7 @@ def test_standard_input_goes_on_where_it_stopped(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     work = run.convert_shard
-    pipe(ONE)
+    pipe(ONE_CHAT)
     monkeypatch.setattr(run, "convert_shard", stop)
     with pytest.raises(KeyboardInterrupt):
         convert(["-"], str(tmp_path / "s"))
@@ -255,7 +258,7 @@ def test_a_stopped_pipe_with_the_same_bytes_goes_on(tmp_path, monkeypatch):
 
     work = run.convert_shard
     for worker in (stop, work):
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(ONE)))
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(ONE_CHAT)))
         monkeypatch.setattr(run, "convert_shard", worker)
         if worker is stop:
             with pytest.raises(KeyboardInterrupt):
@@ -267,7 +270,7 @@ def test_a_stopped_pipe_with_the_same_bytes_goes_on(tmp_path, monkeypatch):
 def test_odd_names_are_kept_as_text(tmp_path):
     path = os.fsdecode(os.fsencode(tmp_path) + b"/odd\xe9.jsonl")
     try:
-        Path(path).write_bytes(ONE)
+        Path(path).write_bytes(ONE_CHAT)
     except OSError:
         pytest.skip("this file system takes only UTF-8 names")
     store = converted(path, tmp_path / "s")
@@ -306,7 +309,7 @@ def test_parquet_rows_with_wrong_text_are_one_reject_each(tmp_path):
     pq.write_table(pa.table({"messages": column}), tmp_path / "x.parquet")
     store = converted(tmp_path / "x.parquet", tmp_path / "s")
     assert reasons(store) == ["a text in this row is not valid UTF-8"]
-    assert len(told(store)) == 2
+    assert len(rejections(store)) == 2
 
 
 def test_sessions_of_agents_by_name(tmp_path, monkeypatch):
@@ -328,9 +331,9 @@ def test_a_member_is_not_misread_either(tmp_path):
     data = json.dumps(rows).encode()
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.jsonl").write_bytes(data)
-    (tmp_path / "in" / "good.jsonl").write_bytes(ONE)
+    (tmp_path / "in" / "good.jsonl").write_bytes(ONE_CHAT)
     (tmp_path / "b").mkdir()
-    (tmp_path / "b" / "c.zip").write_bytes(zipped({"a.jsonl": data, "good.jsonl": ONE}))
+    (tmp_path / "b" / "c.zip").write_bytes(zipped({"a.jsonl": data, "good.jsonl": ONE_CHAT}))
     for folder in ("in", "b"):
         store = convert([str(tmp_path / folder)], str(tmp_path / f"{folder}-out"))
         assert (store.counts.used, store.counts.rejected) == (1, 1)

@@ -63,7 +63,7 @@ def test_compressed(name, tmp_path):
 def test_no_format_has_a_stamp_on_it(name):
     for record in LINES[name]:
         level = jsontext.decode_object(json.dumps(record).encode())
-        assert not [each.name for each in formats.all() if each.sniff(level) == Match.STAMP]
+        assert not [item.name for item in formats.all() if item.sniff(level) == Match.STAMP]
 
 
 @pytest.mark.parametrize("name", sorted(DOCUMENTS))
@@ -72,7 +72,7 @@ def test_no_format_has_a_stamp_on_a_document(name):
     for record in value if isinstance(value, list) else [value]:
         if isinstance(record, dict):
             level = jsontext.decode_object(json.dumps(record).encode())
-            assert not [each.name for each in formats.all() if each.sniff(level) == Match.STAMP]
+            assert not [item.name for item in formats.all() if item.sniff(level) == Match.STAMP]
 
 
 @pytest.mark.parametrize("name", sorted(SUPPORTED))
@@ -96,9 +96,9 @@ def test_what_is_read_is_not_claimed(name, layout, tmp_path):
 def test_outranks_the_chat_format_that_sees_its_shape(name):
     record = LINES.get(name, [DOCUMENTS.get(name)])[0]
     level = jsontext.decode_object(json.dumps(record).encode())
-    claims = [each.name for each in formats.all() if each.sniff(level) == Match.SHAPE]
-    assert claims == ["openai_chat"]
-    assert outranks(named(name), claims)
+    names = [item.name for item in formats.all() if item.sniff(level) == Match.SHAPE]
+    assert names == ["openai_chat"]
+    assert outranks(named(name), names)
 
 
 def test_outranks_only_what_it_names():
@@ -147,8 +147,8 @@ def test_a_first_line_longer_than_the_head(tmp_path):
 def test_damaged_files_are_of_no_kind_and_raise_nothing(data, tmp_path):
     path = tmp_path / "damaged.json"
     path.write_bytes(data)
-    found = recognise_known(path)
-    assert found is None or found.name == "empty"
+    result = recognise_known(path)
+    assert result is None or result.name == "empty"
 
 
 def test_a_missing_file_is_of_no_kind(tmp_path):
@@ -161,7 +161,7 @@ def test_sqlite_is_opened_without_a_trace(tmp_path):
         connection.execute("PRAGMA journal_mode=WAL")
     before = path.read_bytes()
     assert recognise_known(path) is named("crush_db")
-    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+    assert [item.name for item in tmp_path.iterdir()] == [path.name]
     assert path.read_bytes() == before
 
 

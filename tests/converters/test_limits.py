@@ -14,7 +14,15 @@ from adp.converters.files.streams import InputPlace
 from adp.converters.framing import frames, pieces_of
 from adp.converters.run import ConvertOptions, convert
 from adp_schema.errors import InputError, RecordError, UsageError
-from tests.converters.containers import chat, converted, lines, reasons, told, write_all, zipped
+from tests.converters.containers import (
+    chat,
+    converted,
+    lines,
+    reasons,
+    rejections,
+    write_all,
+    zipped,
+)
 from tests.converters.test_framing import read
 
 SMALL = ConvertLimits(record_bytes=1000)
@@ -28,7 +36,7 @@ BIG = chat(7, "word " * 5000)
 def test_a_large_record_is_a_reject_and_the_others_stay(tmp_path, name):
     path = write_all(tmp_path, [chat(1), BIG, chat(2)])[name]
     store = converted(path, tmp_path / "s", OPTIONS)
-    assert [name for name, _ in told(store)] == ["t1", "t2"]
+    assert [name for name, _ in rejections(store)] == ["t1", "t2"]
     assert reasons(store) == ["the record is larger than the limit of 1,000 bytes"]
     (row,) = store.scan("rejects").collect().to_dicts()
     assert row["record"] == 2
@@ -63,14 +71,14 @@ def test_a_large_record_is_not_held(tmp_path, layout):
     del texts
     tracemalloc.start()
     try:
-        _, found = read(path, limits)
+        _, result = read(path, limits)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     assert peak < 24 << 20
-    assert found[0].size in (len(large), len(large) + 1)
-    assert len(found[0].data) <= KEPT_BYTES
-    assert len(found) == (1 if layout == "document" else 2)
+    assert result[0].size in (len(large), len(large) + 1)
+    assert len(result[0].data) <= KEPT_BYTES
+    assert len(result) == (1 if layout == "document" else 2)
 
 
 def test_the_hash_of_a_large_record_is_of_all_of_it(tmp_path):
@@ -107,7 +115,7 @@ def test_deep_records_among_others(tmp_path):
         (tmp_path / name).write_bytes(data)
         store = converted(tmp_path / name, tmp_path / f"{name}.s", ConvertOptions())
         assert reasons(store) == ["nested deeper than 500 levels"]
-        assert len(told(store)) == 2
+        assert len(rejections(store)) == 2
 
 
 @pytest.mark.parametrize("pack", ["gz", "zip"])
@@ -142,8 +150,8 @@ def test_positions_do_not_overlap_whatever_is_decompressed(tmp_path):
     convert(sources, str(tmp_path / "s"))
     from adp_schema.store import Store
 
-    found = Store.open(str(tmp_path / "s")).scan("trajectories").select("seq", "source_file")
-    rows = found.collect().to_dicts()
+    frame = Store.open(str(tmp_path / "s")).scan("trajectories").select("seq", "source_file")
+    rows = frame.collect().to_dicts()
     assert len({row["seq"] for row in rows}) == 1000
     ends = {name: [r["seq"] for r in rows if r["source_file"][0] == name] for name in "ab"}
     assert max(ends["a"]) < min(ends["b"])
@@ -175,7 +183,7 @@ def test_scanning_is_linear(tmp_path, monkeypatch):
 
     monkeypatch.setattr(json_values._Nesting, "feed", counted)
     (piece,) = pieces_of(place, "x.json", "json_array")
-    found = [json.loads(frame.data) for frame in frames(piece)]
-    assert found == json.loads(text)
+    results = [json.loads(frame.data) for frame in frames(piece)]
+    assert results == json.loads(text)
     assert sum(fed) < 1.1 * len(text)
     assert zlib.crc32(text.encode()) == zlib.crc32(path.read_bytes())

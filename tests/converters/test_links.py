@@ -92,11 +92,11 @@ def test_links_out_of_the_folder_are_refused_each_with_a_reason(folder, tmp_path
     (folder / "data.v1").symlink_to(tmp_path / "other")
     (folder / "python").symlink_to(sys.executable)
     store = read(folder, tmp_path / "s")
-    found = rejects(store)
+    result = rejects(store)
     links = {"l.jsonl", "absolute.jsonl", "twice.jsonl", "passwd.json", "environ.json"}
-    assert set(found) == links | {"up", "data.v1"}
-    assert {row["reason"] for row in found.values()} == {OUTSIDE}
-    assert {row["data"] for row in found.values()} == {b""}
+    assert set(result) == links | {"up", "data.v1"}
+    assert {row["reason"] for row in result.values()} == {OUTSIDE}
+    assert {row["data"] for row in result.values()} == {b""}
     assert store.manifest.counts.used == 1
     assert not holds(store, SECRET)
     assert not holds(store, "root:")
@@ -202,15 +202,15 @@ def test_links_to_what_is_no_file_are_rejected_and_hang_nothing(folder, tmp_path
     done = command("convert", folder, "-o", tmp_path / "s", *words)
     plug.close()
     assert done.returncode == 0, done.stderr
-    found = rejects(Store.open(str(tmp_path / "s")))
-    assert {name: row["reason"] for name, row in found.items()} == {
+    result = rejects(Store.open(str(tmp_path / "s")))
+    assert {name: row["reason"] for name, row in result.items()} == {
         "pipe.jsonl": "it is a link to a pipe, and no file",
         "zero.json": "it is a link to a device, and no file",
         "plug.jsonl": "it is a link to a socket, and no file",
         "loop.jsonl": "it is a link that leads back to itself",
         "gone.jsonl": "it is a link to nothing",
     }
-    assert {row["data"] for row in found.values()} == {b""}
+    assert {row["data"] for row in result.values()} == {b""}
 
 
 def test_the_command_names_the_way_out(folder, tmp_path):

@@ -61,14 +61,14 @@ def runs(tmp_path_factory):
 
 def counted() -> Counter[tuple[Any, ...]]:
     """What the files say, without the converter."""
-    found: Counter[tuple[Any, ...]] = Counter()
+    counts: Counter[tuple[Any, ...]] = Counter()
     for path in RUNS.rglob("trajectory_*.json"):
         for turn in json.loads(path.read_text())["interactions"].values():
-            found["step", turn["actor"], turn["reward"]] += 1
-            found["observation", turn["metadata"]["observation"].startswith("Tool")] += 1
+            counts["step", turn["actor"], turn["reward"]] += 1
+            counts["observation", turn["metadata"]["observation"].startswith("Tool")] += 1
             for other in turn["alternate_trace"]:
-                found["alternate", turn["actor"], other["actor"], other["reward"]] += 1
-    return found
+                counts["alternate", turn["actor"], other["actor"], other["reward"]] += 1
+    return counts
 
 
 @shared
@@ -107,7 +107,7 @@ def test_alternates(runs):
 
 @shared
 def test_outcomes_and_errors(runs):
-    said = [json.loads(path.read_text()) for path in RUNS.rglob("metadata_*.json")]
+    paths = [json.loads(path.read_text()) for path in RUNS.rglob("metadata_*.json")]
     rows = sql(
         runs,
         "SELECT task_id::INT, success, terminated, truncated, "
@@ -116,7 +116,8 @@ def test_outcomes_and_errors(runs):
     )
     keys = ("sample_id", "success", "terminated", "truncated")
     truth = [
-        (*(one[key] for key in keys), tuple(one["expert_assistance"]["tracker"])) for one in said
+        (*(path[key] for key in keys), tuple(path["expert_assistance"]["tracker"]))
+        for path in paths
     ]
     assert Counter((*row[:4], tuple(row[4])) for row in rows) == Counter(truth)
     errors = "SELECT o.error_type, count(*) AS n FROM observations o "
@@ -139,11 +140,11 @@ def test_the_files_come_back_byte_for_byte(tmp_path, runs):
 @shared
 def test_inputs_are_stored_once(runs):
     (stored,) = sql(runs, "SELECT sum(strlen(text)) FROM steps JOIN trajectories USING (seq)")
-    said = 0
+    count = 0
     for path in RUNS.rglob("trajectory_*.json"):
         for turn in json.loads(path.read_text())["interactions"].values():
-            said += sum(len(message["content"].encode()) for message in turn["input"])
-    assert stored[0] * 2 < said
+            count += sum(len(message["content"].encode()) for message in turn["input"])
+    assert stored[0] * 2 < count
     assert sql(runs, "SELECT count(*) FROM steps WHERE (extra->'$.input') IS NOT NULL") == [(0,)]
 
 
@@ -154,15 +155,17 @@ def test_reference_data_are_tasks(tmp_path):
     store = Store.open(str(tmp_path / "s"))
     truth = json.loads(path.read_text())
     rows = store.scan("tasks").collect().to_dicts()
-    assert [row["task_id"] for row in rows] == [one["sample_id"] for one in truth]
-    for row, one in zip(rows, truth, strict=True):
-        assert json.loads(row["gold_trajectory"]) == one["trajectory"]
-        told = [{key: turn[key] for key in ("query", "raw_answer")} for turn in one["turns"]]
+    assert [row["task_id"] for row in rows] == [item["sample_id"] for item in truth]
+    for row, result in zip(rows, truth, strict=True):
+        assert json.loads(row["gold_trajectory"]) == result["trajectory"]
+        messages = [{key: turn[key] for key in ("query", "raw_answer")} for turn in result["turns"]]
         turns = json.loads(row["turns"])
-        assert [{key: turn[key] for key in ("query", "raw_answer")} for turn in turns] == told
-        calls = [item["output"] for turn in one["trajectory"] for item in turn if "output" in item]
+        assert [{key: turn[key] for key in ("query", "raw_answer")} for turn in turns] == messages
+        calls = [
+            item["output"] for turn in result["trajectory"] for item in turn if "output" in item
+        ]
         assert json.loads(row["expected_calls"]) == calls
-        assert row["instruction"] == one["turns"][0]["query"]
+        assert row["instruction"] == result["turns"][0]["query"]
     assert export(store, "m3", str(tmp_path / "out")).losses == {}
     assert (tmp_path / "out" / path.name).read_bytes() == path.read_bytes()
 
@@ -243,8 +246,8 @@ def test_a_finished_turn_is_a_context_edit():
     assert edit.edit_summary == "<FINAL>12 trees</FINAL>"
     assert main.final_answer == "Three trees."
     assert main.success is False
-    assert [(one.parent_step, one.steps[0].turn) for one in branches] == [(3, 0), (7, 1)]
-    assert [one.steps[0].actor for one in branches] == ["expert", "agent"]
+    assert [(branch.parent_step, branch.steps[0].turn) for branch in branches] == [(3, 0), (7, 1)]
+    assert [branch.steps[0].actor for branch in branches] == ["expert", "agent"]
 
 
 def test_the_next_query_is_a_step_of_the_user_also_without_an_edit():
@@ -286,7 +289,7 @@ def test_a_deep_history_is_read_in_any_form():
     assert round_trip(record) == record
     main, *_ = read_one(CONVERTER, json.dumps(record).encode())
     edits = [step for step in main.steps if step.kind == "context_edit"]
-    assert [(one.edit_from, one.edit_to) for one in edits] == [(0, 2), (0, 7)]
+    assert [(item.edit_from, item.edit_to) for item in edits] == [(0, 2), (0, 7)]
     assert not any("input" in (step.extra or "") for step in main.steps)
 
 

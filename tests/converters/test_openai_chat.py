@@ -118,14 +118,14 @@ def test_roles_and_columns():
     step = run.steps[3]
     assert (run.source_id, run.steps[2].actor) == ("r1", "ann")
     assert (step.text, step.reasoning, step.loss_weight) == ("text", "why", 0.5)
-    found = step.calls[0]
-    assert (found.call_id, found.kind, found.name, found.requestor) == (
+    result = step.calls[0]
+    assert (result.call_id, result.kind, result.name, result.requestor) == (
         "a",
         "function",
         "go",
         "agent",
     )
-    assert (found.arguments, found.arguments_kind) == ('{"x": 1.0}', "json_string")
+    assert (result.arguments, result.arguments_kind) == ('{"x": 1.0}', "json_string")
     row = step.observations[0]
     assert (row.text, row.name, row.call_step, row.call, row.call_id) == ("out", "go", 3, 0, "a")
 
@@ -204,8 +204,8 @@ def test_the_same_bytes_with_two_media_types():
     ],
 )
 def test_arguments(written, kind, arguments, raw):
-    found = same(agent(call("a", "go", written))).steps[0].calls[0]
-    assert (found.arguments_kind, found.arguments, found.arguments_raw) == (kind, arguments, raw)
+    result = same(agent(call("a", "go", written))).steps[0].calls[0]
+    assert (result.arguments_kind, result.arguments, result.arguments_raw) == (kind, arguments, raw)
 
 
 def test_arguments_keep_their_characters():
@@ -227,7 +227,7 @@ def test_unusual_calls():
         {"role": "function", "name": "old", "content": "4"},
         tool_choice="auto",
     )
-    names = [[found.name for found in step.calls] for step in run.steps]
+    names = [[item.name for item in step.calls] for step in run.steps]
     assert names == [["go", "go"], ["sh"], ["go"], ["old"]]
     assert (run.steps[1].calls[0].arguments_raw, run.steps[1].calls[0].arguments_kind) == (
         "ls {",
@@ -262,7 +262,7 @@ def test_results_without_ids_pair_by_order_and_name():
         tool(None),
     )
     assert pairs(run) == [(0, 1), (0, 0), (0, 2), (None, None)]
-    assert [found.call_id for found in run.steps[0].calls] == [None, None, None]
+    assert [item.call_id for item in run.steps[0].calls] == [None, None, None]
 
 
 def test_a_result_without_id_after_a_call_with_one_gets_no_id():
@@ -274,7 +274,7 @@ def test_a_result_without_id_after_a_call_with_one_gets_no_id():
 
 def test_repeated_ids_are_made_unique():
     run = same(agent(call("x"), call("x")), tool("x"), tool("x"), agent(call("x")), tool("x"))
-    calls = [found for step in run.steps for found in step.calls]
+    calls = [item for step in run.steps for item in step.calls]
     assert [(c.call_id, c.native_id) for c in calls] == [("x", None), ("x#2", "x"), ("x#3", "x")]
     assert pairs(run) == [(0, 0), (0, 1), (1, 0)]
     assert [(row.call_id, row.native_call_id) for row in observations(run)] == [
@@ -284,14 +284,14 @@ def test_repeated_ids_are_made_unique():
 
 def test_empty_ids():
     run = same(agent(call(""), call("")), tool(""), tool(""))
-    assert [found.call_id for found in run.steps[0].calls] == ["", "#2"]
+    assert [item.call_id for item in run.steps[0].calls] == ["", "#2"]
     assert pairs(run) == [(0, 0), (0, 1)]
     same(tool(""))
 
 
 def test_ids_that_are_no_strings():
     run = same(agent({"id": 7, **call(None)}, {"id": None, **call(None)}), tool("7"))
-    assert [found.call_id for found in run.steps[0].calls] == [None, None]
+    assert [item.call_id for item in run.steps[0].calls] == [None, None]
     assert pairs(run) == [(None, None)]
 
 
@@ -551,8 +551,8 @@ def records(path: Path) -> list[Any]:
     if path.suffix == ".jsonl":
         lines = text.splitlines()
         return [json.loads(line, object_pairs_hook=list, **spelled) for line in lines if line]
-    found: list[Any] = json.loads(text, object_pairs_hook=list, **spelled)
-    return found
+    value: list[Any] = json.loads(text, object_pairs_hook=list, **spelled)
+    return value
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="the reference data are not here")

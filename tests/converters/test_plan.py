@@ -44,8 +44,8 @@ def tree(folder, **more):
 
 
 def sides_of(store):
-    found = store.query("SELECT trajectory_id AS id, name FROM observations ORDER BY seq, name")
-    return [(row["id"], row["name"]) for row in found.to_pylist()]
+    rows = store.query("SELECT trajectory_id AS id, name FROM observations ORDER BY seq, name")
+    return [(row["id"], row["name"]) for row in rows.to_pylist()]
 
 
 @pytest.mark.usefixtures("_fake")
@@ -149,13 +149,13 @@ def test_compressed_inputs_give_the_same_bytes_with_any_number_of_workers(tmp_pa
         data = lines([chat(n % 30, name * n) for n in range(200)])
         (tmp_path / "in" / f"{name}.jsonl.gz").write_bytes(gzip.compress(data))
     (tmp_path / "in" / "d.zip").write_bytes(zipped({"x.jsonl": lines([chat(3)])}))
-    found = []
+    results = []
     for workers in (1, 2):
         out = tmp_path / f"s{workers}"
         convert([str(tmp_path / "in")], str(out), options=ConvertOptions(workers=workers))
-        found.append(hashes(out))
-    assert found[0] == found[1]
-    assert len([name for name in found[0] if name.startswith("steps/")]) == 4
+        results.append(hashes(out))
+    assert results[0] == results[1]
+    assert len([name for name in results[0] if name.startswith("steps/")]) == 4
 
 
 @pytest.mark.parametrize("what", ["longer", "shorter", "touched", "gone"])

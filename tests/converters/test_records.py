@@ -22,7 +22,7 @@ PAIR = [
         "rejected": {"from": "gpt", "value": "Lyon"},
     }
 ]
-FOREIGN = sorted(set(formats) - {"sharegpt"})
+OTHER_FORMATS = sorted(set(formats) - {"sharegpt"})
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_a_pair_comes_back_from_atif(pair, tmp_path):
     assert back.manifest.rows("pairs") == pair.manifest.rows("pairs") == 1
 
 
-@pytest.mark.parametrize("name", sorted(set(FOREIGN) - {"preference", "atif"}))
+@pytest.mark.parametrize("name", sorted(set(OTHER_FORMATS) - {"preference", "atif"}))
 def test_a_preference_pair_is_reported(pair, tmp_path, name):
     report = export(pair, name, str(tmp_path / "out"))
     assert any(loss.startswith("$.pairs[*]: ") for loss in report.losses)

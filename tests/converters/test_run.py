@@ -113,13 +113,13 @@ def test_any_number_of_workers_gives_the_same_bytes(tmp_path, monkeypatch):
         write_lines(tmp_path / f"{name}.jsonl", [chat(n % 30, "".join(filler)) for n in range(40)])
         for name in "ab"
     ]
-    found = {}
+    results = {}
     for workers in (1, 2, 4):
         out = tmp_path / f"s{workers}"
         convert(sources, str(out), options=ConvertOptions(workers=workers))
-        found[workers] = hashes(out)
-    assert found[1] == found[2] == found[4]
-    assert len([name for name in found[1] if name.startswith("steps/")]) > 3
+        results[workers] = hashes(out)
+    assert results[1] == results[2] == results[4]
+    assert len([name for name in results[1] if name.startswith("steps/")]) > 3
 
 
 def test_repeated_ids_are_numbered_over_shards(tmp_path, small_shards):

@@ -213,7 +213,7 @@ def test_calls_in_tags():
         turn("gpt", "<tool_call>{'name': 'f', 'arguments': {'x': None}}</tool_call>"),
         turn("human", HERMES),
     )
-    first, second, said = run.steps
+    first, second, output = run.steps
     assert (first.prose, first.calls[0].name, first.calls[0].arguments) == (
         *("I look.", "go"),
         '{"x": 1.0}',
@@ -222,7 +222,7 @@ def test_calls_in_tags():
     assert (second.calls[0].arguments, second.calls[0].arguments_raw) == (None, "{'x': None}")
     row = first.observations[0]
     assert (row.name, row.call, row.text) == ("go", 0, '{"name": "go", "content": 1}')
-    assert (said.calls, said.prose) == ([], None)
+    assert (output.calls, output.prose) == ([], None)
 
 
 @pytest.mark.parametrize("value", ["no JSON", '{"x": 1}', "[1]", "", '{"name": "f"'])
@@ -516,7 +516,7 @@ def test_keys_that_occur_twice_are_reported():
 # ---- from other formats --------------------------------------------------------------------
 
 
-def foreign(*steps: Step, **columns: Any) -> tuple[dict[str, Any], list[str]]:
+def written_from(*steps: Step, **columns: Any) -> tuple[dict[str, Any], list[str]]:
     """What steps of another format become, and the paths of the losses."""
     losses = Losses()
     for index, step in enumerate(steps):
@@ -527,7 +527,7 @@ def foreign(*steps: Step, **columns: Any) -> tuple[dict[str, Any], list[str]]:
 
 
 def test_two_texts_of_a_side_become_one_turn():
-    out, lost = foreign(
+    out, lost = written_from(
         Step(source="user", text="a"),
         Step(source="user", text="b"),
         Step(source="agent", text="c"),
@@ -541,13 +541,13 @@ def test_two_texts_of_a_side_become_one_turn():
 
 
 def test_a_side_that_is_missing_is_reported():
-    out, lost = foreign(Step(source="agent", text="a"), Step(source="user", text="b"))
-    assert [one["from"] for one in out["conversations"]] == ["gpt", "human"]
+    out, lost = written_from(Step(source="agent", text="a"), Step(source="user", text="b"))
+    assert [item["from"] for item in out["conversations"]] == ["gpt", "human"]
     assert lost == ["$.steps", "$.steps"]
 
 
 def test_system_texts():
-    out, lost = foreign(
+    out, lost = written_from(
         Step(source="system", text="a"),
         Step(source="system", text="b"),
         Step(source="user", text="u"),

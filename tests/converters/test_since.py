@@ -12,7 +12,7 @@ from adp.converters.since import fingerprint_of
 from adp_schema.errors import NothingNewError, StoreError
 from adp_schema.ids import digest
 from adp_schema.store import Store
-from tests.converters.containers import OPENAI, chat, converted, lines, told, write_all
+from tests.converters.containers import OPENAI, chat, converted, lines, rejections, write_all
 
 
 def files_of(store):
@@ -43,7 +43,7 @@ def test_new_and_changed_inputs_only(tmp_path):
     (folder / "new.jsonl").write_bytes(lines([chat(1, "new")]))
     new = adp.convert(folder, tmp_path / "new", since=tmp_path / "old")
     assert files_of(new) == {"edited.jsonl", "new.jsonl"}
-    assert [steps[0][1] for _, steps in told(new)] == ["EDITED", "new"]
+    assert [steps[0][1] for _, steps in rejections(new)] == ["EDITED", "new"]
     (act,) = new.manifest.lineage
     manifest = (tmp_path / "old" / "adp.json").read_bytes()
     assert act.parents == [digest(manifest)]

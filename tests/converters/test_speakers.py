@@ -53,5 +53,5 @@ def test_they_are_kept_on_a_hop_through_atif(source, tmp_path):
 def test_a_format_without_them_reports_both(source, tmp_path, target):
     name, _, store = source
     report = adp.export(store, target, str(tmp_path / "out"))
-    said = [count for path, count in report.losses.items() if ".extra.role:" in path]
-    assert sum(said) == (0 if target == name else 2)
+    counts = [count for path, count in report.losses.items() if ".extra.role:" in path]
+    assert sum(counts) == (0 if target == name else 2)

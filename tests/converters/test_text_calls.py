@@ -54,7 +54,7 @@ LONE = '<tool_call>{"name": "f"}</tool_call></think>b'
 
 
 @pytest.mark.parametrize(
-    ("text", "found", "words"),
+    ("text", "value", "words"),
     [
         ("no call", [], "no call"),
         ('<tool_call>{"name": "f"}</tool_call>', ["f"], ""),
@@ -80,14 +80,14 @@ LONE = '<tool_call>{"name": "f"}</tool_call></think>b'
         ('<tool_call>{"name": "f", "arguments": {"x": "<think>"}}</tool_call>', ["f"], ""),
     ],
 )
-def test_calls_in_tags(text, found, words):
+def test_calls_in_tags(text, value, words):
     groups = find_tagged(text)
-    assert [call.values.name for call in calls_of(groups)] == found
+    assert [call.values.name for call in calls_of(groups)] == value
     assert prose(text, groups) == (text if words is None else words)
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "value"),
     [
         ('{"name": "f", "arguments": {}}', ["f"]),
         (' [{"name": "f"}, {"name": "g"}] \n', ["f", "g"]),
@@ -105,8 +105,8 @@ def test_calls_in_tags(text, found, words):
         ('<think>{"name": "f"}', []),
     ],
 )
-def test_a_text_of_calls(text, found):
-    assert [call.values.name for call in calls_of(find_bare(text))] == found
+def test_a_text_of_calls(text, value):
+    assert [call.values.name for call in calls_of(find_bare(text))] == value
 
 
 @pytest.mark.parametrize(
@@ -147,9 +147,9 @@ def test_what_is_found_is_what_a_parser_reads(written, tagged):
     text = "".join(f"{OPEN}\n{call}\n{CLOSE} " for call in written)
     if not tagged:
         text = f"[{', '.join(written)}]"
-    found = calls_of(find_tagged(text) if tagged else find_bare(text))
-    assert len(found) == len(written)
-    for call, source in zip(found, written, strict=True):
+    calls = calls_of(find_tagged(text) if tagged else find_bare(text))
+    assert len(calls) == len(written)
+    for call, source in zip(calls, written, strict=True):
         parsed = json.loads(source, strict=False)
         assert call.values.name == parsed["name"]
         assert text[slice(*call.places["name"])] in source
@@ -163,10 +163,10 @@ def test_what_is_found_is_what_a_parser_reads(written, tagged):
 @MANY
 @given(python_calls())
 def test_python_is_read_as_python_reads_it(source):
-    found = calls_of(find_tagged(f"x {OPEN}{source}{CLOSE}"))
+    calls = calls_of(find_tagged(f"x {OPEN}{source}{CLOSE}"))
     if CLOSE in source:
         return
-    (call,) = found
+    (call,) = calls
     parsed = ast.literal_eval(source)
     assert call.values.name == parsed["name"]
     if call.kind == "python_literal":
@@ -237,7 +237,7 @@ def test_a_dropped_call_leaves_the_others(text, number):
     del calls[number % len(calls)]
     out = rewrite(text, groups, calls)
     for call in calls_of(groups):
-        if any(one.span == call.span for one in calls):
+        if any(item.span == call.span for item in calls):
             assert text[call.object.start : call.object.end] in out
     assert prose(text, groups).split() == prose(out, find_bare(out)).split() or not calls
 
@@ -276,8 +276,8 @@ def test_a_call_that_is_added():
         old = wanted(groups)
         for calls in ([*old, new], [*old[1:], new, new]):
             out = rewrite(text, groups, calls, tagged=False)
-            found = [call.values.name for call in calls_of(find_bare(out))]
-            assert found == [call.values.name for call in calls]
+            results = [call.values.name for call in calls_of(find_bare(out))]
+            assert results == [call.values.name for call in calls]
 
 
 def test_words_that_were_edited():
@@ -293,9 +293,9 @@ def test_words_that_were_edited():
 
 
 def test_members():
-    found = object_at(' {"name": "f", "content": 1}')
-    assert found is not None
-    assert with_member(' {"name": "f", "content": 1}', found, "name", "\xe9") == (
+    result = object_at(' {"name": "f", "content": 1}')
+    assert result is not None
+    assert with_member(' {"name": "f", "content": 1}', result, "name", "\xe9") == (
         ' {"name": "\xe9", "content": 1}'
     )
     assert object_at("{'a': 'b'}") is not None

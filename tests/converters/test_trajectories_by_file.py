@@ -19,21 +19,21 @@ def rollouts(file, count):
     """Trajectories of a file; every third one has a branch of the same record."""
     name = (file or "none").replace("/", "-")
     for number in range(count):
-        one = numbered(f"{name}-{number}", blob=number % 4)
-        one.source_file, one.source_records = file, [number]
+        result = numbered(f"{name}-{number}", blob=number % 4)
+        result.source_file, result.source_records = file, [number]
         if number % 3 == 0:
             branch = numbered(f"{name}-{number}-b")
             branch.source_file, branch.source_records = file, [number]
-            branch.parent_id = one.trajectory_id
+            branch.parent_id = result.trajectory_id
             branch.branch_kind = "subagent"
-            one.branches = [branch]
-        yield one
+            result.branches = [branch]
+        yield result
 
 
 def grow(root, trajectories):
     with Store.grow(root, seal_count=7) as store:
-        for one in trajectories:
-            store.append(one)
+        for trajectory in trajectories:
+            store.append(trajectory)
     return Store.open(str(root))
 
 
@@ -42,11 +42,11 @@ def stores(tmp_path_factory):
     """The same trajectories in turns, growing and sealed, and file by file."""
     folder = tmp_path_factory.mktemp("stores")
     apart = [list(rollouts(file, 5 + index)) for index, file in enumerate(FILES)]
-    mixed = [one for turn in zip_longest(*apart) for one in turn if one is not None]
+    mixed = [item for turn in zip_longest(*apart) for item in turn if item is not None]
     growing = grow(folder / "growing", mixed)
     grow(folder / "sealed", mixed)
     adp.seal(folder / "sealed")
-    plain = grow(folder / "plain", [one for own in apart for one in own])
+    plain = grow(folder / "plain", [item for ours in apart for item in ours])
     return {"growing": growing, "sealed": Store.open(str(folder / "sealed")), "plain": plain}
 
 
@@ -69,10 +69,10 @@ def test_files_are_the_same_as_in_file_order(stores, tmp_path, to, kind):
 @pytest.mark.parametrize("to", ["openai_chat", "m3", "atif"])
 @pytest.mark.parametrize("kind", ["growing", "sealed", "plain"])
 def test_branches_may_be_left_out(stores, tmp_path, to, kind):
-    runs = [[one for one in rollouts(file, 5 + index)] for index, file in enumerate(FILES)]
-    for one in [one for own in runs for one in own]:
-        one.branches = []
-    bare = grow(tmp_path / "bare", [one for own in runs for one in own])
+    runs = [[rollout for rollout in rollouts(file, 5 + index)] for index, file in enumerate(FILES)]
+    for item in [our for ours in runs for our in ours]:
+        item.branches = []
+    bare = grow(tmp_path / "bare", [our for ours in runs for our in ours])
     report, files = exported(stores[kind], to, tmp_path / "out", branches=False)
     wanted, plain = exported(bare, to, tmp_path / "wanted")
     assert files == plain
@@ -84,19 +84,23 @@ def test_branches_may_be_left_out(stores, tmp_path, to, kind):
 def test_turns_are_read_in_order(stores):
     store = stores["growing"]
     seqs = store.scan("trajectories").select("seq").collect()["seq"].to_numpy()[::3]
-    every = {one.seq: one for one in store.trajectories()}
-    found = list(store.some(seqs))
-    assert [one.seq for one in found] == seqs.tolist()
-    assert [plain(one) for one in found] == [plain(every[seq]) for seq in seqs.tolist()]
+    every = {trajectory.seq: trajectory for trajectory in store.trajectories()}
+    some = list(store.some(seqs))
+    assert [item.seq for item in some] == seqs.tolist()
+    assert [plain(item) for item in some] == [plain(every[seq]) for seq in seqs.tolist()]
 
 
-def plain(one: Trajectory):
-    return [one.model_dump(), [step.model_dump() for step in one.steps], sorted(one.media)]
+def plain(trajectory: Trajectory):
+    return [
+        trajectory.model_dump(),
+        [step.model_dump() for step in trajectory.steps],
+        sorted(trajectory.media),
+    ]
 
 
 def test_two_files_of_one_name(tmp_path):
     names = ("a.json", "a.jsonl")
-    store = grow(tmp_path / "s", [one for name in names for one in rollouts(name, 2)])
+    store = grow(tmp_path / "s", [rollout for name in names for rollout in rollouts(name, 2)])
     with pytest.raises(StoreError, match=r"both become a.jsonl; use --single FILE together with"):
         export(store, "openai_chat", str(tmp_path / "out"))
     assert not (tmp_path / "out").exists()

@@ -33,7 +33,7 @@ def refusal(tmp_path, name, data):
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "output"),
     [
         (LFS, "a Git LFS pointer, not the data; get the data with: git lfs pull"),
         (b"/annex/objects/SHA256E-s12--ab.json\n", "a git-annex pointer"),
@@ -49,9 +49,9 @@ def refusal(tmp_path, name, data):
     ],
 )
 @pytest.mark.parametrize("name", ["a.json", "b.parquet"])
-def test_each_kind_of_wrong_file_has_a_reason_of_its_own(tmp_path, name, data, said):
+def test_each_kind_of_wrong_file_has_a_reason_of_its_own(tmp_path, name, data, output):
     message = refusal(tmp_path, name, data)
-    assert said in message
+    assert output in message
     assert "--from" not in message
     assert "no JSON object" not in message
 
@@ -114,10 +114,10 @@ def test_a_folder_of_unread_files_is_summed_up_by_kind(tmp_path):
     (folder / "y.json").write_bytes(lines([{"l": 1}]))
     with pytest.raises(InputError) as error:
         convert([str(folder)], str(tmp_path / "s"))
-    said = str(error.value)
+    text = str(error.value)
     nine = "9 files (c0.jsonl, c1.jsonl, c2.jsonl, ...): it looks like a Claude Code session"
-    assert said.index(nine) < said.index("2 files (x.json, y.json): no format recognises it")
-    assert "1 file: a.jsonl: it looks like patches" in said
+    assert text.index(nine) < text.index("2 files (x.json, y.json): no format recognises it")
+    assert "1 file: a.jsonl: it looks like patches" in text
     (folder / "ok.jsonl").write_bytes(lines([chat(1)]))
     notes = []
     progress = Silent()
@@ -148,8 +148,8 @@ def test_a_folder_without_data_says_what_it_holds(tmp_path):
 
 def talk(*turns):
     roles = ("user", "assistant")
-    said = [{"role": roles[at % 2], "content": text} for at, text in enumerate(turns)]
-    return {"messages": said}
+    output = [{"role": roles[at % 2], "content": text} for at, text in enumerate(turns)]
+    return {"messages": output}
 
 
 def kept(tmp_path, *rows):

@@ -28,15 +28,15 @@ def here(tmp_path, monkeypatch):
 
 
 def test_a_file_and_a_module(here):
-    found, file = load_code("mine.py:Shop")
-    assert (found.__name__, file) == ("Shop", (here / "mine.py").resolve())
-    assert load_code(f"{here}/mine.py:Shop")[0] is found
+    result, file = load_code("mine.py:Shop")
+    assert (result.__name__, file) == ("Shop", (here / "mine.py").resolve())
+    assert load_code(f"{here}/mine.py:Shop")[0] is result
     assert load_code("mine.py:ANSWER")[0] == 42
     assert load_code("own_package_of_test.inner:WORD") == ("inner", None)
 
 
 @pytest.mark.parametrize(
-    ("text", "error", "said"),
+    ("text", "error", "message"),
     [
         ("none.py:Shop", InputError, "there is no file none.py"),
         ("mine.py:Shops", UsageError, "unknown name in mine.py 'Shops'; did you mean Shop"),
@@ -47,22 +47,22 @@ def test_a_file_and_a_module(here):
         ("shop.:Shop", UsageError, "neither FILE.py:NAME nor"),
     ],
 )
-def test_what_is_wrong_is_one_sentence(here, text, error, said):
-    with pytest.raises(error, match=said):
+def test_what_is_wrong_is_one_sentence(here, text, error, message):
+    with pytest.raises(error, match=message):
         load_code(text)
 
 
 @pytest.mark.parametrize(
-    ("target", "said"),
+    ("target", "message"),
     [
         ("nothing_of_this_name:KIND", "ModuleNotFoundError"),
         ("json:KIND", "unknown name in json 'KIND'"),
     ],
 )
-def test_an_entry_point_that_is_wrong_is_no_bug_of_this_package(monkeypatch, target, said):
+def test_an_entry_point_that_is_wrong_is_no_bug_of_this_package(monkeypatch, target, message):
     entries = [EntryPoint("shop", target, "adp.shops")]
     monkeypatch.setattr("adp.core.registry.entry_points", lambda group: entries)
-    with pytest.raises(UsageError, match=said) as caught:
+    with pytest.raises(UsageError, match=message) as caught:
         Registry("shop", "adp.shops", {}).get("shop")
     assert "adp.shops" in str(caught.value)
 

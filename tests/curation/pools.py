@@ -29,5 +29,5 @@ def open_pool(scratch: Path, *stores: Store, seed: int = 0) -> Iterator[Pool]:
 def groups(store: Store, columns: pl.DataFrame, cluster: str) -> list[list[str]]:
     """The ids of the trajectories of each cluster, sorted."""
     names = store.scan("trajectories").select("seq", "trajectory_id").collect()
-    found = columns.join(names, on="seq").group_by(cluster).agg("trajectory_id")
-    return sorted(sorted(group) for group in found["trajectory_id"].to_list())
+    frame = columns.join(names, on="seq").group_by(cluster).agg("trajectory_id")
+    return sorted(sorted(group) for group in frame["trajectory_id"].to_list())

@@ -34,14 +34,14 @@ def contents(folder: Path) -> dict[str, str]:
 
     The manifest names its parents by hash, and the report does; so those are left out.
     """
-    found = {}
+    results = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
         if path.suffix == ".parquet":
-            found[name] = digest_file(str(path))
+            results[name] = digest_file(str(path))
         elif path.name == "adp.json":
-            found[name] = json.dumps(json.loads(path.read_text())["tables"], sort_keys=True)
-    return found
+            results[name] = json.dumps(json.loads(path.read_text())["tables"], sort_keys=True)
+    return results
 
 
 def balanced(done: Curated) -> None:
@@ -59,7 +59,7 @@ def balanced(done: Curated) -> None:
         inside = stage["out"]
         assert stage["in"] - stage["dropped"] + stage["admitted"] == stage["out"]
         assert sum(stage["reasons"].values()) == stage["dropped"]
-        own = ledger.filter(pl.col("stage") == stage["stage"])
-        assert own.filter(pl.col("verdict") == "dropped").height == stage["dropped"]
+        frame = ledger.filter(pl.col("stage") == stage["stage"])
+        assert frame.filter(pl.col("verdict") == "dropped").height == stage["dropped"]
     kept = ends.filter(pl.col("verdict").is_in(["kept", "left_out"])).height
     assert kept == (done.report["stages"][-1]["out"] if done.report["stages"] else inside)

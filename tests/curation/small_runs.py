@@ -40,10 +40,10 @@ def _run(dice: random.Random, task: str, attempt: int, question: str) -> dict:
         function = {"name": dice.choice(["look", "ask"]), "arguments": text}
         call = {"id": f"c{number}", "type": "function", "function": function}
         messages.append({"role": "assistant", "content": "I look.", "tool_calls": [call]})
-        said = (
+        output = (
             "Error: no such thing" if dice.random() < 0.2 else " ".join(dice.choices(WORDS, k=20))
         )
-        messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": said})
+        messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": output})
     messages.append({"role": "assistant", "content": " ".join(dice.choices(WORDS, k=25))})
     row = {"id": f"{task}-{attempt}", "task_id": task, "messages": messages}
     row["model"] = dice.choice(["small", "large"])

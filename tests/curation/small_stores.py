@@ -36,26 +36,26 @@ def write_runs(folder: Path, runs: Iterable[dict[str, Any]], shards: int = 1) ->
     builders = []
     for start in range(0, max(len(listed), 1), size):
         builder = RowBuilder()
-        for place, one in enumerate(listed[start : start + size], start):
-            _add(builder, place * 10, one)
+        for place, result in enumerate(listed[start : start + size], start):
+            _add(builder, place * 10, result)
         builders.append(builder)
     return write_store(folder, *builders)
 
 
-def _add(builder: RowBuilder, seq: int, one: dict[str, Any]) -> None:
-    builder.begin(Origin(seq=seq, dataset=one["columns"].get("dataset") or "d"))
-    builder.trajectory({"source_id": one["name"], **one["columns"]})
-    if one["text"] is not None:
-        builder.step({"source": "user", "kind": "message", "text": one["text"]})
-    if one["calls"]:
+def _add(builder: RowBuilder, seq: int, fields: dict[str, Any]) -> None:
+    builder.begin(Origin(seq=seq, dataset=fields["columns"].get("dataset") or "d"))
+    builder.trajectory({"source_id": fields["name"], **fields["columns"]})
+    if fields["text"] is not None:
+        builder.step({"source": "user", "kind": "message", "text": fields["text"]})
+    if fields["calls"]:
         builder.step({"source": "agent", "kind": "llm_turn", "text": "so"})
-        for number in range(one["calls"]):
+        for number in range(fields["calls"]):
             builder.call(
                 {
                     "kind": "function",
                     "name": f"tool{number}",
                     "arguments": "{}",
-                    "requestor": one["requestor"],
+                    "requestor": fields["requestor"],
                 }
             )
     builder.finish()

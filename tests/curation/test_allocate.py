@@ -20,7 +20,7 @@ def slow_quotas(total, rows):
     low = {place: min(rows[place][2], rows[place][1]) for place in live}
     high = {place: rows[place][1] for place in live}
     rest = Fraction(min(total, sum(high.values())))
-    found = dict.fromkeys(range(len(rows)), Fraction())
+    fromkeys = dict.fromkeys(range(len(rows)), Fraction())
     while live:
         whole = sum(exact(rows[place][0]) for place in live)
         quota = {place: rest * exact(rows[place][0]) / whole for place in live}
@@ -33,10 +33,10 @@ def slow_quotas(total, rows):
             or (under >= over and quota[place] < low[place])
         } or quota
         for place, amount in frozen.items():
-            found[place] = Fraction(amount)
+            fromkeys[place] = Fraction(amount)
             rest -= amount
             live.remove(place)
-    return [found[place] for place in range(len(rows))]
+    return [fromkeys[place] for place in range(len(rows))]
 
 
 @given(st.integers(0, 200), parts)
@@ -51,11 +51,11 @@ def test_parts_follow_the_quotas(total, rows):
         with pytest.raises(ValueError, match="least parts"):
             allocate(total, given_weights, most, least)
         return
-    found = allocate(total, given_weights, most, least)
+    result = allocate(total, given_weights, most, least)
     quotas = slow_quotas(total, rows)
-    assert sum(found) == min(total, sum(b for w, b, _ in rows if w > 0))
-    assert found == largest_remainder(quotas)
-    for part, quota, bound in zip(found, quotas, most, strict=True):
+    assert sum(result) == min(total, sum(b for w, b, _ in rows if w > 0))
+    assert result == largest_remainder(quotas)
+    for part, quota, bound in zip(result, quotas, most, strict=True):
         assert abs(part - quota) < 1
         assert part <= bound
 
@@ -63,11 +63,11 @@ def test_parts_follow_the_quotas(total, rows):
 @given(st.lists(st.fractions(0, 30), min_size=1, max_size=8))
 def test_largest_remainders_are_rounded_up(quotas):
     quotas.append(-sum(quotas, Fraction()) % 1)
-    found = largest_remainder(quotas)
-    assert sum(found) == sum(quotas)
+    result = largest_remainder(quotas)
+    assert sum(result) == sum(quotas)
     rest = [(quota % 1, -place) for place, quota in enumerate(quotas)]
-    up = [rest[place] for place, part in enumerate(found) if part > quotas[place]]
-    kept = [rest[place] for place, part in enumerate(found) if part < quotas[place]]
+    up = [rest[place] for place, part in enumerate(result) if part > quotas[place]]
+    kept = [rest[place] for place, part in enumerate(result) if part < quotas[place]]
     assert not up or not kept or min(up) > max(kept)
 
 
@@ -75,11 +75,11 @@ def test_largest_remainders_are_rounded_up(quotas):
 def test_stop_never_cuts_a_share(total, rows):
     given_weights = [exact(row[0]) for row in rows]
     most = [row[1] for row in rows]
-    found = allocate(total, given_weights, most, short="stop")
+    result = allocate(total, given_weights, most, short="stop")
     whole = sum(given_weights, Fraction())
-    reached = sum(found)
+    reached = sum(result)
     assert reached <= total
-    for part, weight, bound in zip(found, given_weights, most, strict=True):
+    for part, weight, bound in zip(result, given_weights, most, strict=True):
         assert part <= bound
         assert not whole or abs(part - reached * weight / whole) < 1
     if whole and reached < total:  # one more would not fit

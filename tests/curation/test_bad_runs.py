@@ -43,7 +43,7 @@ def give(pool, options):
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "message"),
     [
         ("text", "gives seq as String; give whole numbers"),
         ("float", "gives seq as Float64; give whole numbers"),
@@ -57,16 +57,16 @@ def give(pool, options):
         ("fine", None),
     ],
 )
-def test_columns_that_cannot_be_kept_are_named(kind, said, runs, tmp_path):
+def test_columns_that_cannot_be_kept_are_named(kind, message, runs, tmp_path):
     (tmp_path / "own.py").write_text(GIVEN)
     ops = [{"python": {"function": "own.py:give", "options": {"kind": kind}}}]
     more = {"folder": tmp_path, "allow_python": True}
     inputs = {"runs": str(runs / "store")}
-    if said is None:
+    if message is None:
         ops.append({"filter": {"sql": '"a ""b" = seq'}})
         curate(inputs, tmp_path / "out", *ops, **more)
         return
-    with pytest.raises(RecipeError, match=said):
+    with pytest.raises(RecipeError, match=message):
         curate(inputs, tmp_path / "out", *ops, **more)
     assert not (tmp_path / "out").exists()
 
@@ -109,8 +109,12 @@ def test_sql_that_never_ends_is_stopped(runs, tmp_path):
 
 
 def test_an_expression_stays_one_expression(runs, tmp_path):
-    for sql, said in (("1) AS a, (2", "closes a parenthesis"), ("", "is empty"), ("1 --", "comme")):
-        with pytest.raises(RecipeError, match=said):
+    for sql, output in (
+        ("1) AS a, (2", "closes a parenthesis"),
+        ("", "is empty"),
+        ("1 --", "comme"),
+    ):
+        with pytest.raises(RecipeError, match=output):
             curate(
                 {"runs": str(runs / "store")},
                 tmp_path / "out",
@@ -149,9 +153,9 @@ def test_a_run_that_is_stopped_while_it_cleans_up_goes_on(
     def half(path, *args, **words):
         if Path(path).name.removesuffix(".gone") != place:
             return remove(path, *args, **words)
-        files = sorted(each for each in Path(path).rglob("*") if each.name != "plan.json")
-        for each in [each for each in files if each.is_file()][::2]:
-            each.unlink()
+        files = sorted(entry for entry in Path(path).rglob("*") if entry.name != "plan.json")
+        for item in [file for file in files if file.is_file()][::2]:
+            item.unlink()
         raise KeyboardInterrupt
 
     monkeypatch.setattr(shutil, "rmtree", half)

@@ -86,13 +86,13 @@ def test_the_bytes_do_not_depend_on_the_workers(runs, tmp_path, monkeypatch):
     ops = [op for op in OPS if any(name in op for name in names)]
     mix = {"by": "agent_model", "method": "balanced", "epochs": 2, "total": 20}
     ops += [{"pairs": {"rule": "attempts"}}, {"mix": mix}]
-    found = []
+    results = []
     for workers in (1, 2, 4):
         out = tmp_path / f"out{workers}"
         inputs = {"runs": str(runs / "store")}
         curate(inputs, out, *named(ops), folder=runs, seed=3, workers=workers)
-        found.append(contents(out))
-        found[-1]["manifest"] = (out / "adp.json").read_text()
-        found[-1]["report"] = (out / "curation/report.json").read_text()
-    assert found[0] == found[1] == found[2]
-    assert sum(name.startswith("steps/") for name in found[0]) > 1
+        results.append(contents(out))
+        results[-1]["manifest"] = (out / "adp.json").read_text()
+        results[-1]["report"] = (out / "curation/report.json").read_text()
+    assert results[0] == results[1] == results[2]
+    assert sum(name.startswith("steps/") for name in results[0]) > 1

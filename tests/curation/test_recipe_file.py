@@ -32,20 +32,20 @@ def write(folder: Path, text: str, name: str = "recipe.yaml") -> Path:
 
 
 def test_it_reads_what_stands_there(tmp_path):
-    found = read_recipe(write(tmp_path, GOOD))
-    assert found.seed == 5
-    assert found.inputs["runs"].store == str(tmp_path / "runs")
-    assert [(s.name, s.op, s.where) for s in found.ops] == [
+    recipe = read_recipe(write(tmp_path, GOOD))
+    assert recipe.seed == 5
+    assert recipe.inputs["runs"].store == str(tmp_path / "runs")
+    assert [(s.name, s.op, s.where) for s in recipe.ops] == [
         ("annotate", "annotate", None),
         ("second", "annotate", "n > 1"),
     ]
-    assert found.ops[1].column("m") == "second_m"
+    assert recipe.ops[1].column("m") == "second_m"
 
 
 def test_the_resolved_recipe_is_a_recipe_with_the_same_hash(tmp_path):
-    found = read_recipe(write(tmp_path, GOOD))
-    again = read_recipe(write(tmp_path, yaml.safe_dump(found.plain()), "again.yaml"))
-    assert again.hash() == found.hash()
+    recipe = read_recipe(write(tmp_path, GOOD))
+    again = read_recipe(write(tmp_path, yaml.safe_dump(recipe.plain()), "again.yaml"))
+    assert again.hash() == recipe.hash()
 
 
 EACH_OP = """\
@@ -69,10 +69,10 @@ ops:
 
 def test_every_option_may_be_spelled_out(tmp_path):
     """The recipe of a record does that, and has to mean the same as the one that was written."""
-    found = read_recipe(write(tmp_path, EACH_OP))
-    again = read_recipe(write(tmp_path, yaml.safe_dump(found.plain()), "again.yaml"))
-    assert again.hash() == found.hash()
-    for first, second in zip(found.ops, again.ops, strict=True):
+    recipe = read_recipe(write(tmp_path, EACH_OP))
+    again = read_recipe(write(tmp_path, yaml.safe_dump(recipe.plain()), "again.yaml"))
+    assert again.hash() == recipe.hash()
+    for first, second in zip(recipe.ops, again.ops, strict=True):
         assert first.options == second.options
         assert first.options.given() == second.options.given()
 
@@ -134,23 +134,23 @@ WRONG = {
 def test_what_is_wrong_is_said_with_its_place(text, tmp_path):
     with pytest.raises(RecipeError) as error:
         read_recipe(write(tmp_path, text))
-    said = str(error.value)
-    assert WRONG[text] in said
-    assert all(line.startswith("- ") for line in said.splitlines()[1:])
+    output = str(error.value)
+    assert WRONG[text] in output
+    assert all(line.startswith("- ") for line in output.splitlines()[1:])
 
 
 def test_an_included_recipe_comes_first(tmp_path):
     (tmp_path / "base").mkdir()
     write(tmp_path / "base", GOOD)
     top = "include: base/recipe.yaml\nseed: 9\ninputs: {more: more}\nops: [{annotate: {sql: x}}]"
-    found = read_recipe(write(tmp_path, top))
-    assert found.seed == 9
+    recipe = read_recipe(write(tmp_path, top))
+    assert recipe.seed == 9
     # Each path is relative to the file that it stands in.
-    assert {k: v.store for k, v in found.inputs.items()} == {
+    assert {k: v.store for k, v in recipe.inputs.items()} == {
         "runs": str(tmp_path / "base" / "runs"),
         "more": str(tmp_path / "more"),
     }
-    assert [s.name for s in found.ops] == ["annotate", "second", "annotate"]
+    assert [s.name for s in recipe.ops] == ["annotate", "second", "annotate"]
 
 
 @pytest.mark.parametrize(
@@ -178,9 +178,9 @@ def test_keys_that_are_merged_in_do_not_count_as_given_twice(tmp_path):
     text = (
         "inputs: {a: b}\nops:\n- dedup_exact: &x {of: task}\n- dedup_exact: {<<: *x, drop: false}\n"
     )
-    found = read_recipe(write(tmp_path, f"recipe: 1\n{text}  as: other\n"))
-    assert found.ops[1].options.model_dump() == {
-        **found.ops[0].options.model_dump(),
+    recipe = read_recipe(write(tmp_path, f"recipe: 1\n{text}  as: other\n"))
+    assert recipe.ops[1].options.model_dump() == {
+        **recipe.ops[0].options.model_dump(),
         "drop": False,
     }
 
@@ -199,7 +199,7 @@ def test_a_stage_that_is_no_op_cannot_be_set(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("setting", "said"),
+    ("setting", "message"),
     [
         ("seed", "--set takes path=value"),
         ("ops.annotate.key=seq", "2 stages are called annotate; use its number"),
@@ -212,10 +212,10 @@ def test_a_stage_that_is_no_op_cannot_be_set(tmp_path):
         ("ops.second.expresions={}", "expresions is not known; did you mean expressions?"),
     ],
 )
-def test_a_wrong_set_is_said(setting, said, tmp_path):
+def test_a_wrong_set_is_said(setting, message, tmp_path):
     with pytest.raises(RecipeError, match=r".") as error:
         read_recipe(write(tmp_path, GOOD), [setting])
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_the_json_schema_takes_what_is_read_and_refuses_the_rest(tmp_path):

@@ -17,7 +17,7 @@ from tests.stores import any_store
 from tests.stores.any_store import Run
 
 HALF = {"python": {"function": "own.py:half"}}
-OWN = """
+OWN_OP = """
 import polars as pl
 from adp.curation.op import OpResult
 
@@ -69,7 +69,7 @@ def python(name: str, **options) -> dict:
 
 @pytest.fixture
 def runs(tmp_path) -> Store:
-    (tmp_path / "own.py").write_text(OWN)
+    (tmp_path / "own.py").write_text(OWN_OP)
     return any_store.write(tmp_path / "runs", RUNS, "word")
 
 
@@ -83,8 +83,8 @@ def test_each_trajectory_has_one_end_and_the_stages_add_up(runs, tmp_path):
     balanced(done)
     kept = Store.open(str(tmp_path / "out")).scan("trajectories").collect()["trajectory_id"]
     ledger = pl.read_parquet(tmp_path / "out/curation/ledger.parquet")
-    said = ledger.filter(pl.col("verdict") == "kept")["trajectory_id"]
-    assert set(said) <= set(kept)
+    trajectory_id = ledger.filter(pl.col("verdict") == "kept")["trajectory_id"]
+    assert set(trajectory_id) <= set(kept)
     assert ledger.filter(pl.col("verdict") == "dropped")["reason"].unique().to_list() == ["even"]
     assert set(ledger["trajectory_id"]) >= set(kept)
     notes = pl.read_parquet(tmp_path / "out/curation/annotations.parquet")
@@ -226,10 +226,10 @@ REFUSED = {
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_cannot_be_done_leaves_nothing_behind(case, runs, tmp_path):
-    op, kind, said = REFUSED[case]
+    op, kind, output = REFUSED[case]
     with pytest.raises(kind) as error:
         do(runs, tmp_path / "out", op)
-    assert said in str(error.value)
+    assert output in str(error.value)
     assert "\n" not in str(error.value)
     assert not (tmp_path / "out").exists()
 
@@ -257,7 +257,7 @@ def test_inputs_that_are_wrong_are_named(runs, tmp_path):
     with pytest.raises(RecipeError, match="none of the inputs is there"):
         curate({"a": optional}, tmp_path / "out")
     done = curate({"a": optional, "b": runs.root}, tmp_path / "out")
-    assert [each["name"] for each in done.report["inputs"]] == ["b"]
+    assert [item["name"] for item in done.report["inputs"]] == ["b"]
 
 
 def test_a_reserve_waits_until_it_is_admitted(runs, tmp_path):
@@ -274,14 +274,14 @@ def test_columns_come_from_a_file(runs, tmp_path):
     lines = [json.dumps({"trajectory_id": name, "loss": n / 2}) for n, name in enumerate(ids)]
     (tmp_path / "loss.jsonl").write_text("\n".join(lines))
     done = do(runs, None, {"annotate": {"file": "loss.jsonl"}})
-    found = done.state.rows.filter(pl.col("loss").is_not_null())
-    assert found["loss"].to_list() == [0.0, 0.5, 1.0]
+    frame = done.state.rows.filter(pl.col("loss").is_not_null())
+    assert frame["loss"].to_list() == [0.0, 0.5, 1.0]
 
 
 def test_an_op_works_without_a_recipe(runs):
-    found = apply("annotate", runs, expressions={"n": "rows + 1"})
-    assert found.columns is not None
-    assert found.columns.height == 9
+    result = apply("annotate", runs, expressions={"n": "rows + 1"})
+    assert result.columns is not None
+    assert result.columns.height == 9
     with pytest.raises(RecipeError, match="expresions is not known; did you mean expressions"):
         apply("annotate", runs, expresions={})
 

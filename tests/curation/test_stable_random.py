@@ -24,13 +24,13 @@ def test_numbers_are_the_hashes(seed, names, salt):
 
 def test_seeds_and_salts_give_other_numbers():
     names = [str(number) for number in range(20)]
-    found = [draws(0, names), draws(1, names), draws(0, names, "a")]
-    assert len({tuple(numbers.tolist()) for numbers in found}) == 3
+    results = [draws(0, names), draws(1, names), draws(0, names, "a")]
+    assert len({tuple(numbers.tolist()) for numbers in results}) == 3
 
 
 def test_numbers_are_even_over_their_range():
-    found = draws(7, (str(number) for number in range(20_000)))
-    counts, _ = np.histogram(found.astype(float) / 2**64, bins=20, range=(0, 1))
+    result = draws(7, (str(number) for number in range(20_000)))
+    counts, _ = np.histogram(result.astype(float) / 2**64, bins=20, range=(0, 1))
     assert ((counts - 1000) ** 2 / 1000).sum() < 60  # chi-square, 19 degrees: once in 10**5
 
 

@@ -43,8 +43,8 @@ def test_default_order(values: list[tuple[float | None, int | None, int]], token
         )
 
     frame = _frame(values, tokens)
-    found = in_order(frame, DEFAULT_KEEP)["seq"].to_list()
-    assert found == [row["seq"] for row in sorted(frame.iter_rows(named=True), key=key)]
+    result = in_order(frame, DEFAULT_KEEP)["seq"].to_list()
+    assert result == [row["seq"] for row in sorted(frame.iter_rows(named=True), key=key)]
 
 
 def test_wrong_keep() -> None:

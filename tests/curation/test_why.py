@@ -72,10 +72,10 @@ def test_what_is_not_there_is_said(curated):
 
 
 def test_the_matrix_counts_every_trajectory_once(curated):
-    found = diff(str(curated / "a"), str(curated / "b"))
-    cells = {(cell["a"], cell["b"]): cell for cell in found.cells}
-    assert sum(cell["count"] for cell in found.cells) == 6
-    assert (found.same, found.changed) == (3, 3)
+    result = diff(str(curated / "a"), str(curated / "b"))
+    cells = {(cell["a"], cell["b"]): cell for cell in result.cells}
+    assert sum(cell["count"] for cell in result.cells) == 6
+    assert (result.same, result.changed) == (3, 3)
     gone = "dropped by s0: source_id IN ('r1', 'r2')"
     there = "dropped by s0: source_id IN ('r2', 'r3')"
     assert cells["kept", "kept"]["count"] == 3
@@ -87,8 +87,8 @@ def test_the_matrix_counts_every_trajectory_once(curated):
 
 
 def test_a_plain_store_can_be_compared(curated):
-    found = diff(str(curated / "runs"), str(curated / "a"))
-    assert (found.same, found.changed) == (3, 3)
+    result = diff(str(curated / "runs"), str(curated / "a"))
+    assert (result.same, result.changed) == (3, 3)
     other = any_store.write(curated / "other", [[Run(name="q")]], "else")
     cells = diff(other.root, str(curated / "a")).cells
     assert {"a": ABSENT, "b": "kept"}.items() <= cells[0].items()

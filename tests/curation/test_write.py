@@ -17,7 +17,7 @@ from tests.curation.recipes import balanced, contents, curate
 from tests.effort import examples
 from tests.stores import any_store
 
-OWN = ("tasks", "media")
+OWN_TABLES = ("tasks", "media")
 """Tables whose rows hang from the first trajectory that needs them."""
 
 
@@ -32,7 +32,7 @@ def facts(trajectory: Trajectory) -> dict:
     }
     return {
         "columns": columns,
-        "rows": {name: found for name, found in rows.items() if name not in OWN},
+        "rows": {name: row for name, row in rows.items() if name not in OWN_TABLES},
         "media": media,
     }
 
@@ -88,16 +88,16 @@ def test_two_inputs_keep_apart_what_has_the_same_name(first, second):
                 assert parents[t.parent_id].notes.split("-")[0] == t.notes.split("-")[0]
         for store in (a, b):
             wanted = {t.notes: _without_names(facts(t)["rows"]) for t in store.trajectories()}
-            found = {t.notes: _without_names(facts(t)["rows"]) for t in made if t.notes in wanted}
-            assert found == wanted
+            results = {t.notes: _without_names(facts(t)["rows"]) for t in made if t.notes in wanted}
+            assert results == wanted
 
 
 def _without_names(rows: dict) -> dict:
     """Rows without what names a file or another trajectory, which may get new names."""
     names = ("made_from_trajectory", "target_id")
     return {
-        table: [{k: v for k, v in row.items() if k not in names} for row in found]
-        for table, found in rows.items()
+        table: [{k: v for k, v in row.items() if k not in names} for row in result]
+        for table, result in rows.items()
         if table != "raw"
     }
 
@@ -116,13 +116,13 @@ def test_the_bytes_do_not_depend_on_how_the_input_was_cut(runs, cuts):
         root = Path(folder)
         whole = any_store.write(root / "whole", [runs], "w")
         source = list(whole.trajectories())
-        found = []
+        results = []
         for number, places in enumerate(([], cuts[:1], cuts)):
             store = _cut(root / f"in{number}", source, sorted(places))
             out = root / f"out{number}"
             curate({"runs": store.root}, out, {"annotate": {"expressions": {"n": "size * 2"}}})
-            found.append(contents(out))
-        assert found[0] == found[1] == found[2]
+            results.append(contents(out))
+        assert results[0] == results[1] == results[2]
 
 
 def _cut(folder: Path, trajectories: list[Trajectory], places: list[int]) -> Store:

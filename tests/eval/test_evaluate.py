@@ -42,16 +42,16 @@ def policy(tmp_path):
 def test_a_suite_is_collected_scored_and_held_against_its_bounds(policy, tmp_path):
     out = str(tmp_path / "runs")
     bounds = EvaluateOptions(minimum={"success": 0.9}, maximum={"broken": 0})
-    found = evaluate(SUITE, policy, out, bounds)
-    assert (found.tasks, found.collected.done_now, found.collected.left) == (6, 12, 0)
-    figures = {one.name: one for one in found.scores.scorers[0].figures}
+    result = evaluate(SUITE, policy, out, bounds)
+    assert (result.tasks, result.collected.done_now, result.collected.left) == (6, 12, 0)
+    figures = {figure.name: figure for figure in result.scores.scorers[0].figures}
     assert (figures["success"].value, figures["success"].tasks) == (0.5, 6)
-    assert [(one.figure, one.value, one.holds) for one in found.gates] == [
+    assert [(gate.figure, gate.value, gate.holds) for gate in result.gates] == [
         ("success", 0.5, False), ("broken", 0.0, True),
     ]  # fmt: skip
     again = evaluate(SUITE, policy, out, EvaluateOptions(scorers=["conciseness,outcome"]))
     assert (again.collected.done_before, again.collected.done_now) == (12, 0)
-    assert [one.new for one in again.scores.scorers] == [0, 0, 12]
+    assert [scorer.new for scorer in again.scores.scorers] == [0, 0, 12]
     assert len(read_scores(Store.open(out))) == 3
 
 
@@ -68,21 +68,21 @@ def test_a_limit_takes_the_first_tasks_and_more_attempts_go_on(policy, tmp_path)
 
 
 def scored(*figures):
-    one = ScorerReport("a", "1", "{}", "x", 4, 4, {}, {}, figures)
-    other = replace(one, scorer="b", figures=(Figure("success", 1.0),))
-    return ScoreReport("s", "f", None, 4, {"policy": 1}, (one, other))
+    scorer_report = ScorerReport("a", "1", "{}", "x", 4, 4, {}, {}, figures)
+    other = replace(scorer_report, scorer="b", figures=(Figure("success", 1.0),))
+    return ScoreReport("s", "f", None, 4, {"policy": 1}, (scorer_report, other))
 
 
 def test_a_bound_on_what_is_undefined_does_not_hold():
     report = scored(Figure("success", 0.25), Figure("nothing", None, reason="no call was made"))
-    found = gates(report, {"success": 0, "a.success": 0.25, "nothing": 0, "x": 1}, {"broken": 0.2})
-    assert [(one.figure, one.value, one.holds) for one in found] == [
+    result = gates(report, {"success": 0, "a.success": 0.25, "nothing": 0, "x": 1}, {"broken": 0.2})
+    assert [(item.figure, item.value, item.holds) for item in result] == [
         ("success", None, False), ("a.success", 0.25, True), ("nothing", None, False),
         ("x", None, False), ("broken", 0.25, False),
     ]  # fmt: skip
-    assert found[0].reason == "several scorers give it; write SCORER.success"
-    assert found[2].reason == "no call was made"
-    assert found[3].reason == "no scorer gives it; there are broken, success, nothing"
+    assert result[0].reason == "several scorers give it; write SCORER.success"
+    assert result[2].reason == "no call was made"
+    assert result[3].reason == "no scorer gives it; there are broken, success, nothing"
     assert read_bounds(["pass^2=0.5", " a.b = 1"]) == {"pass^2": 0.5, "a.b": 1.0}
     for wrong in ("success", "=1", "success=high"):
         with pytest.raises(UsageError, match="is not FIGURE=NUMBER"):
@@ -109,13 +109,13 @@ def test_files_of_suites(tmp_path):
         "scorers: [outcome, {name: efficiency}]\nn: 2\n"
     )
     assert read_suite(str(file)) == SUITE
-    for text, said in (
+    for text, output in (
         ("name: x\n", "environment: it must be given"),
         ("name: x\nenvironment: y\ntasks: t\nscorer: 3\n", "'scorer'; did you mean scorers"),
         ("- a\n", "needs name, environment and tasks"),
     ):
         file.write_text(text)
-        with pytest.raises(UsageError, match=said):
+        with pytest.raises(UsageError, match=output):
             read_suite(str(file))
     with pytest.raises(InputError, match=r"no.yaml is not there"):
         read_suite(str(tmp_path / "no.yaml"))
@@ -129,7 +129,7 @@ def test_files_of_suites(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("bounds", "said"),
+    ("bounds", "message"),
     [
         ({"minimum": {"sucess": 0.9}}, "no scorer gives 'sucess'; did you mean success"),
         ({"minimum": {"outcome.sucess": 0.9}}, "did you mean success"),
@@ -141,8 +141,8 @@ def test_files_of_suites(tmp_path):
         ({"minimum": {"reward": float("nan")}}, "no number"),
     ],
 )
-def test_a_bound_that_can_never_hold_is_refused_before_the_run(policy, tmp_path, bounds, said):
-    with pytest.raises(UsageError, match=re.escape(said)):
+def test_a_bound_that_can_never_hold_is_refused_before_the_run(policy, tmp_path, bounds, message):
+    with pytest.raises(UsageError, match=re.escape(message)):
         evaluate(SUITE, policy, str(tmp_path / "runs"), EvaluateOptions(**bounds))
     assert not (tmp_path / "runs").exists()
 

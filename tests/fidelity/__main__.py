@@ -66,7 +66,7 @@ def figures(grid: Grid) -> dict[str, object]:
     """All that was found, for a file."""
     return {
         "files": grid.files,
-        "records": {f"{one} -> {two}": count for (one, two), count in grid.records.items()},
+        "records": {f"{result} -> {two}": count for (result, two), count in grid.records.items()},
         "silent": [{"file": name, **asdict(finding)} for name, finding in grid.findings],
         "false alarms": [{"file": name, **asdict(finding)} for name, finding in grid.alarms],
         "not tried": grid.cut,

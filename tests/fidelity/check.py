@@ -108,12 +108,12 @@ class Notes:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.found: list[Finding] = []
+        self.findings: list[Finding] = []
         self.alarms: list[Finding] = []
 
     def add(self, kind: str, target: str, keys: Keys, detail: str) -> None:
         """Note what is silent."""
-        self.found.append(Finding(kind, self.source.format, target, place(keys), detail))
+        self.findings.append(Finding(kind, self.source.format, target, place(keys), detail))
 
     def alarm(self, kind: str, target: str, keys: Keys, detail: str) -> None:
         """Note a report of a loss that is none."""
@@ -186,7 +186,7 @@ class Trial(Notes):
         differ = self.differ(trees)
         done: set[tuple[Keys, str]] = set()
         for (keys, value, new, targets), different in zip(tried, differ, strict=True):
-            alike = [] if different is None else [one for one in targets if one not in different]
+            alike = [] if different is None else [item for item in targets if item not in different]
             for target in self.bounds.some(alike, pattern(keys)):
                 if (keys, target) in done or self.bounds.is_late():
                     continue
@@ -212,12 +212,12 @@ class Trial(Notes):
         if not trees:
             return []
         texts = [self.source.text(tree) for tree in [self.source.tree, *trees]]
-        base, *found = self.product.contents(texts, self.source.format, self.source.suffix)
+        base, *result = self.product.contents(texts, self.source.format, self.source.suffix)
         return [
             {target for target in self.targets if made.get(target) != base.get(target)}
             if made
             else None
-            for made in found
+            for made in result
         ]
 
     def _follow(self, target: str, keys: Keys) -> bool:

@@ -76,14 +76,14 @@ def check_folder(folder: Path, seconds: float, seed: int = 1, report: Any = None
 
 def _recognised(grid: Grid, product: Product, folder: Path) -> list[tuple[Path, Reading]]:
     """The files that the product reads; what it refuses is counted."""
-    found = []
+    results = []
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         reading = None if path.stat().st_size > LARGEST else product.read_path(path, None)
         if reading is None:
             grid.files["refused by the product, with a reason, or over 30 MB"] += 1
         else:
-            found.append((path, reading))
-    return found
+            results.append((path, reading))
+    return results
 
 
 def _check_file(

@@ -95,8 +95,8 @@ class Marker:
         known: dict[str, tuple[str, str]] = {}
         marked = Marked(tree, [])
         changes: dict[Keys, Any] = {}
-        found = list(leaves(tree))
-        for keys, value in found:
+        result = list(leaves(tree))
+        for keys, value in result:
             if only is not None and keys not in only:
                 continue
             mark = self._of(keys, value, known)

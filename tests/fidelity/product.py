@@ -79,8 +79,10 @@ class Reading:
         """The export in a format, with the losses of the conversion among its reports."""
         if target not in self._written:
             out = self.folder / "out" / target
-            said = counted(asdict(export(Store.open(str(self.folder / "store")), target, str(out))))
-            self._written[target] = Written(_files(out), self.reports + said, said)
+            output = counted(
+                asdict(export(Store.open(str(self.folder / "store")), target, str(out)))
+            )
+            self._written[target] = Written(_files(out), self.reports + output, output)
         return self._written[target]
 
     def strict(self, target: str) -> bool:
@@ -95,15 +97,15 @@ class Reading:
 
 def counted(report: dict) -> Counter[str]:
     """Whatever a report says besides how much was written."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for name, value in report.items():
         if isinstance(value, dict):
-            found.update({f"{name}: {what}": times for what, times in value.items()})
+            counts.update({f"{name}: {what}": times for what, times in value.items()})
         elif isinstance(value, list):
-            found.update(f"{name}: {item}" for item in value)
+            counts.update(f"{name}: {item}" for item in value)
         elif name not in ("files", "records") and value:
-            found[name] += int(value)
-    return found
+            counts[name] += int(value)
+    return counts
 
 
 def _files(folder: Path) -> dict[str, str]:
@@ -172,15 +174,15 @@ class Product:
             source = folder / "in" / f"v{number}" / f"source{suffix}"
             source.parent.mkdir(parents=True)
             source.write_bytes(text.encode("utf-8", "surrogateescape"))
-        found: list[dict[str, str]] = [{} for _ in texts]
+        contents: list[dict[str, str]] = [{} for _ in texts]
         reading = self.read_path(folder / "in", name, folder)
         for target in names() if reading is not None else ():
             for path, text in reading.written(target).files.items():
                 number = int(path.split("/")[0][1:])
-                before = found[number].get(target, "")
-                found[number][target] = before + plain(text)
+                before = contents[number].get(target, "")
+                contents[number][target] = before + plain(text)
         self.forget(reading)
-        return found
+        return contents
 
     def _folder(self) -> Path:
         self._made += 1

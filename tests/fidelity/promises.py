@@ -19,7 +19,7 @@ HOP = "atif"
 """The format that holds all of the others: what it took without a report comes back without one."""
 
 _ABOUT_PAIRS = re.compile(r"pair|prefer|chosen|reject|branch", re.IGNORECASE)
-_ASIDE = re.compile(r"reject|non_preferred|alternate|branch|subagent", re.IGNORECASE)
+_SIDE_RUN = re.compile(r"reject|non_preferred|alternate|branch|subagent", re.IGNORECASE)
 
 _MARKUP = re.compile(r"\n\n(?:Human|Assistant):|</?\w+>|\\[nrtu\"]")
 
@@ -35,13 +35,13 @@ def check_promises(trial: Trial) -> None:
 
 def documents(written: Written) -> list[Any]:
     """The records of an export."""
-    found: list[Any] = []
+    results: list[Any] = []
     for name, text in written.files.items():
         if name.endswith((".jsonl", ".ndjson")):
-            found += [exact.parse(line) for line in text.split("\n") if line.strip()]
+            results += [exact.parse(line) for line in text.split("\n") if line.strip()]
         elif name.endswith(".json"):
-            found.append(exact.parse(text))
-    return found
+            results.append(exact.parse(text))
+    return results
 
 
 def _same_format(trial: Trial) -> None:
@@ -70,9 +70,9 @@ def check_same(notes: Notes, reading: Reading, raw: str) -> None:
         notes.add("same format", name, (), "other data, no report")
 
 
-def _same_data(one: str, two: str, suffix: str) -> bool:
+def _same_data(text: str, two: str, suffix: str) -> bool:
     """Whether two files hold the same, with the order of keys and the spelling of numbers."""
-    return exact.dump(_document(one, suffix)) == exact.dump(_document(two, suffix))
+    return exact.dump(_document(text, suffix)) == exact.dump(_document(two, suffix))
 
 
 def _document(text: str, suffix: str) -> Any:
@@ -100,7 +100,7 @@ def _pairs(trial: Trial) -> None:
             if holder.get(chosen) and holder.get(rejected):
                 _pair(trial, keys, (chosen, rejected))
         if holder.get("alternate_trace"):
-            _aside(trial, (*keys, "alternate_trace"), "alternate")
+            _check_side_runs(trial, (*keys, "alternate_trace"), "alternate")
 
 
 def _pair(trial: Trial, holder: Keys, names: tuple[str, str]) -> None:
@@ -109,8 +109,8 @@ def _pair(trial: Trial, holder: Keys, names: tuple[str, str]) -> None:
     sides = [_below(tree, (*holder, name)) for name in names]
     values = [{exact.at(tree, where) for where in side} for side in sides]
     shared = values[0] & values[1]
-    own = {where for side in sides for where in side if exact.at(tree, where) not in shared}
-    marked = Marker(500).mark(tree, own)
+    paths = {where for side in sides for where in side if exact.at(tree, where) not in shared}
+    marked = Marker(500).mark(tree, paths)
     reading = trial.read(marked.tree)
     for target in trial.targets if reading is not None else ():
         written = reading.written(target)
@@ -118,10 +118,10 @@ def _pair(trial: Trial, holder: Keys, names: tuple[str, str]) -> None:
             continue
         marks = [mark for mark in marked.marks if mark.is_in(written.text)]
         wanted = [[mark for mark in marks if mark.keys in side] for side in sides]
-        found = [pair for document in documents(written) for pair in pairs_of(document)]
-        if not any(_holds(pair, wanted) for pair in found):
+        pairs = [pair for document in documents(written) for pair in pairs_of(document)]
+        if not any(_holds(pair, wanted) for pair in pairs):
             trial.add("pair", target, (*holder, names[1]), "neither carried nor reported")
-    _aside(trial, (*holder, names[1]), names[1])
+    _check_side_runs(trial, (*holder, names[1]), names[1])
 
 
 def _holds(pair: tuple[str, str], wanted: list[list[Mark]]) -> bool:
@@ -130,14 +130,14 @@ def _holds(pair: tuple[str, str], wanted: list[list[Mark]]) -> bool:
     A side that quotes the other one has its mark, too.
     """
     return all(
-        all(mark.is_in(text) for mark in own)
-        and not any(mark.is_in(text) for mark in others if not _is_quoted(mark, own))
-        for text, own, others in zip(pair, wanted, reversed(wanted), strict=True)
+        all(mark.is_in(text) for mark in ours)
+        and not any(mark.is_in(text) for mark in others if not _is_quoted(mark, ours))
+        for text, ours, others in zip(pair, wanted, reversed(wanted), strict=True)
     )
 
 
-def _is_quoted(mark: Mark, own: list[Mark]) -> bool:
-    return any(str(mark.value) in str(other.value) for other in own)
+def _is_quoted(mark: Mark, marks: list[Mark]) -> bool:
+    return any(str(mark.value) in str(other.value) for other in marks)
 
 
 def _below(tree: Any, keys: Keys) -> set[Keys]:
@@ -151,7 +151,7 @@ def pairs_of(document: Any) -> Iterator[tuple[str, str]]:
             for chosen, rejected in PAIRS:
                 if holder.get(chosen) and holder.get(rejected):
                     yield exact.dump(holder[chosen]), exact.dump(holder[rejected])
-    adp = _beside(document)
+    adp = _adp_extra(document)
     runs = list(_runs(document)) if isinstance(document, dict) else []
     for pair in adp.get("pairs") or ():
         steps = [_steps(runs, pair, side) for side in ("chosen", "rejected")]
@@ -159,7 +159,7 @@ def pairs_of(document: Any) -> Iterator[tuple[str, str]]:
             yield exact.dump(steps[0]), exact.dump(steps[1])
 
 
-def _beside(run: Any) -> dict[str, Any]:
+def _adp_extra(run: Any) -> dict[str, Any]:
     """What a record of ATIF says under ``extra.adp``."""
     extra = run.get("extra") if isinstance(run, dict) else None
     adp = extra.get("adp") if isinstance(extra, dict) else None
@@ -169,8 +169,8 @@ def _beside(run: Any) -> dict[str, Any]:
 def _runs(run: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """A run and those in it, each before its own: by these numbers pairs name them."""
     yield run
-    for one in run.get("subagent_trajectories") or ():
-        yield from _runs(one)
+    for subagent_trajectory in run.get("subagent_trajectories") or ():
+        yield from _runs(subagent_trajectory)
 
 
 def _steps(runs: list[dict[str, Any]], pair: dict[str, Any], side: str) -> list[Any] | None:
@@ -178,7 +178,7 @@ def _steps(runs: list[dict[str, Any]], pair: dict[str, Any], side: str) -> list[
     number = int(pair.get(f"{side}_id", "-1"))
     if not 0 <= number < len(runs):
         return None
-    steps, before = runs[number]["steps"], int(_beside(runs[number]).get("parent_step", "0"))
+    steps, before = runs[number]["steps"], int(_adp_extra(runs[number]).get("parent_step", "0"))
     if side == "context":
         end = int(pair["context_up_to"])
         return steps[:end] if 0 <= end <= before + len(steps) else None
@@ -187,7 +187,7 @@ def _steps(runs: list[dict[str, Any]], pair: dict[str, Any], side: str) -> list[
     return steps[first:last] if 0 <= first < last <= len(steps) else None
 
 
-def _aside(trial: Trial, keys: Keys, name: str) -> None:
+def _check_side_runs(trial: Trial, keys: Keys, name: str) -> None:
     """What was not the main line is no ordinary row of a target."""
     tree = trial.source.tree
     below = {where for where, _ in leaves(tree) if where[: len(keys)] == keys}
@@ -200,7 +200,7 @@ def _aside(trial: Trial, keys: Keys, name: str) -> None:
     for target in trial.targets:
         for document in documents(reading.written(target)):
             text = exact.dump(document)
-            if any(mark.is_in(text) for mark in marked.marks) and not _ASIDE.search(text):
+            if any(mark.is_in(text) for mark in marked.marks) and not _SIDE_RUN.search(text):
                 trial.add(f"{name} as an ordinary row", target, keys, text[:160])
                 break
 
@@ -219,14 +219,14 @@ def _way_back(trial: Trial) -> None:
             continue
         again = back.written(name)
         lost = sorted(_words(trial.source.tree) - _words(documents(again)))
-        said = ", ".join(again.reports)[:200]
+        output = ", ".join(again.reports)[:200]
         trial.product.forget(back)
         if again.reports and target != HOP:
             continue
         if lost:
-            trial.add("way back", target, (), f"gone: {' '.join(lost)[:100]}; {said}")
+            trial.add("way back", target, (), f"gone: {' '.join(lost)[:100]}; {output}")
         elif again.reports:
-            trial.alarm("a report on the way back of nothing", target, (), said)
+            trial.alarm("a report on the way back of nothing", target, (), output)
 
 
 def _words(tree: Any) -> set[str]:
@@ -235,8 +235,8 @@ def _words(tree: Any) -> set[str]:
     Marks of whose turn it is in a transcript are form: another dialect has roles. Keys of JSON
     in a text are words: the same text is no JSON where tags stand around it.
     """
-    found = {key for keys, _ in leaves(tree) for key in _inside(keys) if isinstance(key, str)}
-    return found | {
+    results = {key for keys, _ in leaves(tree) for key in _inside(keys) if isinstance(key, str)}
+    return results | {
         word
         for keys, value in leaves(tree)
         if isinstance(value, str) and not is_form(keys) and not is_word(keys, value)

@@ -76,7 +76,7 @@ class Change:
 def check_structure(trial: Trial) -> None:
     """Try every change of structure, one of each kind of place."""
     wanted = [change for change in changes(trial.source.tree) if _is_wanted(trial, change)]
-    for change, different in zip(wanted, trial.differ([one.tree for one in wanted]), strict=True):
+    for change, different in zip(wanted, trial.differ([item.tree for item in wanted]), strict=True):
         if different is None:
             continue
         alike = [target for target in trial.targets if target not in different]
@@ -168,10 +168,10 @@ def _of_list(tree: Any, keys: Keys, items: list[Any]) -> Iterator[Change]:
             twice = replaced(tree, {keys: double})
             yield Change("item repeated", (*keys, index), twice, gone)
     for index in range(len(items) - 1):
-        one, two = items[index : index + 2]
-        if one == two:
+        result, two = items[index : index + 2]
+        if result == two:
             continue
-        swapped = [*items[:index], two, one, *items[index + 2 :]]
+        swapped = [*items[:index], two, result, *items[index + 2 :]]
         yield Change("order", (*keys, index), replaced(tree, {keys: swapped}), gone)
         yield from _joined(tree, keys, items, index)
 
@@ -179,22 +179,23 @@ def _of_list(tree: Any, keys: Keys, items: list[Any]) -> Iterator[Change]:
 def _says_something(value: Any) -> bool:
     """Whether there is more than words, nulls and empty texts."""
     return any(
-        one is not None and one != "" and not is_word(keys, one) for keys, one in leaves(value)
+        result is not None and result != "" and not is_word(keys, result)
+        for keys, result in leaves(value)
     )
 
 
 def _joined(tree: Any, keys: Keys, items: list[Any], index: int) -> Iterator[Change]:
     """Two items with the same words and one text each: as two, and as one."""
-    one, two = items[index : index + 2]
-    place = _only_text(one)
-    if place is None or place != _only_text(two) or _words(one) != _words(two):
+    result, two = items[index : index + 2]
+    place = _only_text(result)
+    if place is None or place != _only_text(two) or _words(result) != _words(two):
         return
-    if _TAGS.search(at(one, place)):
+    if _TAGS.search(at(result, place)):
         return
     for joint in JOINTS:
-        text = at(one, place) + joint + at(two, place)
+        text = at(result, place) + joint + at(two, place)
         joined = replaced(
-            tree, {keys: [*items[:index], replaced(one, {place: text}), *items[index + 2 :]]}
+            tree, {keys: [*items[:index], replaced(result, {place: text}), *items[index + 2 :]]}
         )
         kind = f"{BORDERS} ({json.dumps(joint)})"
         yield Change(kind, (*keys, index), joined, None, in_source=False)
@@ -226,12 +227,12 @@ def _of_object(tree: Any, keys: Keys, holder: dict[str, Any]) -> Iterator[Change
             continue  # the output of an M3 turn repeats its metadata
         yield Change(TAKEN, here, gone, gone)
     names = [name for name, value in holder.items() if _free(name, value)]
-    for one, two in pairwise(names):
-        if holder[one] == holder[two]:
+    for result, two in pairwise(names):
+        if holder[result] == holder[two]:
             continue
-        swapped = {(*keys, one): holder[two], (*keys, two): holder[one]}
-        bare = replaced(tree, {(*keys, one): DELETE, (*keys, two): DELETE})
-        yield Change("texts of two keys swapped", (*keys, one), replaced(tree, swapped), bare)
+        swapped = {(*keys, result): holder[two], (*keys, two): holder[result]}
+        bare = replaced(tree, {(*keys, result): DELETE, (*keys, two): DELETE})
+        yield Change("texts of two keys swapped", (*keys, result), replaced(tree, swapped), bare)
     if "chosen" in holder and "rejected" in holder:
         swapped = {(*keys, "chosen"): holder["rejected"], (*keys, "rejected"): holder["chosen"]}
         gone = replaced(tree, {(*keys, "rejected"): DELETE})
@@ -258,10 +259,10 @@ def _repeated(trial: Trial) -> None:
         pairs[kind] = keys
 
 
-def _equal(trial: Trial, one: Keys, two: Keys) -> None:
+def _equal(trial: Trial, keys: Keys, two: Keys) -> None:
     tree = trial.source.tree
-    first, second = at(tree, one), at(tree, two)
-    if first == second or not trial.bounds.goes_on("equal", pattern(one)):
+    first, second = at(tree, keys), at(tree, two)
+    if first == second or not trial.bounds.goes_on("equal", pattern(keys)):
         return
     apart = trial.read(_named(tree, {first: "twin-one", second: "twin-two"}))
     same = trial.read(_named(tree, {first: "twin-same", second: "twin-same"}))
@@ -269,7 +270,7 @@ def _equal(trial: Trial, one: Keys, two: Keys) -> None:
         return
     for target in trial.targets:
         before, after = apart.written(target), same.written(target)
-        if after.reports - before.reports or any(_IDS.search(said) for said in after.reports):
+        if after.reports - before.reports or any(_IDS.search(report) for report in after.reports):
             continue
         wanted = _times(before, "twin-one") + _times(before, "twin-two")
         seen = _times(after, "twin-same")

@@ -50,7 +50,7 @@ def check_all(product: Product, path: Path, sample: int) -> None:
     trial.values()
     check_promises(trial)
     check_structure(trial)
-    assert [finding.line() for finding in trial.found] == []
+    assert [finding.line() for finding in trial.findings] == []
     assert [finding.line() for finding in trial.alarms] == []
 
 
@@ -92,16 +92,16 @@ def test_a_report_that_is_missing_is_noticed(name, keys, report, product, monkey
         if not path.endswith(report):
             add(self, path, reason)
 
-    assert found(product, name, keys) == []
+    assert findings(product, name, keys) == []
     monkeypatch.setattr(Losses, "add", forgetful)
-    assert found(product, name, keys) == [exact.place(keys)]
+    assert findings(product, name, keys) == [exact.place(keys)]
 
 
-def found(product: Product, name: str, keys: exact.Keys) -> list[str]:
+def findings(product: Product, name: str, keys: exact.Keys) -> list[str]:
     """Where a value is found to be silent, tried alone."""
     trial = Trial(product, record(name), ["sharegpt"], Bounds(1))
     trial.alone([(keys, exact.at(trial.source.tree, keys), ["sharegpt"])])
-    return [finding.where for finding in trial.found]
+    return [finding.where for finding in trial.findings]
 
 
 def test_a_step_that_is_missing_is_noticed(product, monkeypatch):
@@ -115,7 +115,7 @@ def test_a_step_that_is_missing_is_noticed(product, monkeypatch):
     keys = ("conversations", 12, "value")
     trial = Trial(product, record("sharegpt/tools"), ["openai_chat"], Bounds(1))
     trial.alone([(keys, exact.at(trial.source.tree, keys), ["openai_chat"])])
-    assert [finding.where for finding in trial.found] == ["$.conversations[12].value"]
+    assert [finding.where for finding in trial.findings] == ["$.conversations[12].value"]
 
 
 @pytest.mark.parametrize("wrong", ["sides", "steps", "number"])
@@ -137,7 +137,7 @@ def test_a_pair_that_names_other_steps_is_noticed(wrong, product, monkeypatch):
     def silent():
         trial = Trial(product, record("sharegpt/pair"), ["atif"], Bounds(1))
         check_promises(trial)
-        return {finding.kind for finding in trial.found}
+        return {finding.kind for finding in trial.findings}
 
     assert silent() == set()
     monkeypatch.setattr(write, "write_pairs", write_pairs)

@@ -46,26 +46,26 @@ def main() -> int:
     ]
     started = time.perf_counter()
     total: dict[str, Counter[str]] = {name: Counter() for name in names}
-    found: list[tuple[str, int, str]] = []
+    results: list[tuple[str, int, str]] = []
     memory = 0
     with ProcessPoolExecutor(options.workers, mp_context=get_context("spawn")) as pool:
         for result in pool.map(run_chunk, jobs):
             total[result["name"]].update(result["counts"])
-            found += [(result["name"], case, wrong) for case, wrong in result["found"]]
+            results += [(result["name"], case, wrong) for case, wrong in result["found"]]
             memory = max(memory, result["memory"])
     seconds = time.perf_counter() - started
-    for name, case, wrong in found[:200]:
+    for name, case, wrong in results[:200]:
         print(f"{name} {case}: {wrong[:600]}")
     for name in names:
         print(f"{name}: {total[name]['read']} read, {total[name]['rejected']} rejected")
-    print(f"{len(found)} findings in {seconds:.0f} s; at most {memory} MB a process")
+    print(f"{len(results)} findings in {seconds:.0f} s; at most {memory} MB a process")
     if options.out:
         figures = {
             **{"cases": options.cases, "seed": options.seed, "seconds": round(seconds)},
-            **{"findings": len(found), "memory_mb": memory, "formats": total},
+            **{"findings": len(results), "memory_mb": memory, "formats": total},
         }
         options.out.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
-    return 1 if found or memory > MEMORY_MB else 0
+    return 1 if results or memory > MEMORY_MB else 0
 
 
 if __name__ == "__main__":

@@ -33,12 +33,12 @@ def run_chunk(job: tuple[str, int, int, int]) -> dict[str, Any]:
     """Check a run of cases."""
     name, seed, first, last = job
     counts: Counter[str] = Counter()
-    found: list[tuple[int, str]] = []
+    results: list[tuple[int, str]] = []
     for case in range(first, last):
         data, target = make(name, seed, case)
         outcome = check(name, target, data)
         counts["read" if outcome.read else "rejected"] += 1
         if outcome.wrong:
-            found.append((case, outcome.wrong))
+            results.append((case, outcome.wrong))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    return {"name": name, "counts": counts, "found": found, "memory": memory}
+    return {"name": name, "counts": counts, "found": results, "memory": memory}

@@ -46,7 +46,7 @@ def check(name: str, target: str, data: bytes) -> Outcome:
     except Exception as error:
         return Outcome(read=False, wrong=f"raised {error!r}")
     try:
-        wrong = _own(name, runs, data) or _other(target, runs)
+        wrong = _round_trip_fault(name, runs, data) or _other(target, runs)
     except Exception as error:
         wrong = f"raised {error!r} at {_place(error)}"
     return Outcome(read=True, wrong=wrong or _slow(started))
@@ -64,7 +64,7 @@ def _place(error: Exception) -> str:
     return "" if trace is None else f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
 
 
-def _own(name: str, runs: list, data: bytes) -> str | None:
+def _round_trip_fault(name: str, runs: list, data: bytes) -> str | None:
     """The same format gives the same tokens, unless the reader or the writer reports a loss."""
     losses = Losses()
     written, back = write_back(name, runs, losses)

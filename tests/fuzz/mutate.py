@@ -54,16 +54,16 @@ def text(node: Node) -> str:
 
 def places(node: Node) -> list[tuple[Any, int]]:
     """Every (container, index) below a node."""
-    found: list[tuple[Any, int]] = []
+    results: list[tuple[Any, int]] = []
     stack = [node]
     while stack:
         inner = stack.pop()
         if not isinstance(inner, list):
             continue
         for index, item in enumerate(inner):
-            found.append((inner, index))
+            results.append((inner, index))
             stack.append(item[1] if isinstance(inner, Obj) else item)
-    return found
+    return results
 
 
 def mutate(record: Any, others: list[Any], chance: random.Random) -> bytes:

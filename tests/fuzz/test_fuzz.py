@@ -11,11 +11,11 @@ from tests.effort import examples
 from tests.fuzz.cases import make
 from tests.fuzz.check import check
 
-FOUND = sorted((Path(__file__).parent / "found").glob("*/*.json"))
+FOUND_CASES = sorted((Path(__file__).parent / "found").glob("*/*.json"))
 CASES = examples(360)
 
 
-@pytest.mark.parametrize("path", FOUND, ids=lambda path: f"{path.parent.name}/{path.stem}")
+@pytest.mark.parametrize("path", FOUND_CASES, ids=lambda path: f"{path.parent.name}/{path.stem}")
 @pytest.mark.parametrize("target", sorted(BUILTIN))
 def test_a_record_that_was_found(path, target):
     name = path.parent.name

@@ -89,12 +89,12 @@ def create(request: Request) -> Answer:
 
 def validate_yaml(request: Request) -> Answer:
     """Check the head of a README."""
-    found = re.match(r"---\n(.*?\n)---\n", request.json()["content"], re.DOTALL)
-    if found is None:
+    result = re.match(r"---\n(.*?\n)---\n", request.json()["content"], re.DOTALL)
+    if result is None:
         warning = {"message": "empty or missing yaml metadata in repo card"}
         return as_json({"errors": [], "warnings": [warning]})
     try:
-        head = yaml.safe_load(found[1])
+        head = yaml.safe_load(result[1])
     except yaml.YAMLError as error:
         return as_json({"errors": [{"message": str(error)}], "warnings": []}, 400)
     if not isinstance(head, dict):
@@ -118,12 +118,12 @@ def info(request: Request) -> Answer:
 
 
 def _shown(path: str, entry: Entry) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    shown: dict[str, Any] = {
         "type": "file", "path": path, "oid": entry.oid, "size": entry.size,
     }  # fmt: skip
     if entry.lfs:
-        found["lfs"] = {"oid": entry.lfs, "size": entry.size, "pointerSize": 134}
-    return found
+        shown["lfs"] = {"oid": entry.lfs, "size": entry.size, "pointerSize": 134}
+    return shown
 
 
 def _folder(path: str) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def _folder(path: str) -> dict[str, Any]:
 
 def _listing(commit: Commit, below: str, *, recursive: bool) -> list[dict[str, Any]]:
     prefix = f"{below}/" if below else ""
-    found: dict[str, dict[str, Any]] = {}
+    results: dict[str, dict[str, Any]] = {}
     for path, entry in commit.files.items():
         if not path.startswith(prefix):
             continue
@@ -145,12 +145,12 @@ def _listing(commit: Commit, below: str, *, recursive: bool) -> list[dict[str, A
         for depth in range(1, len(inner)):
             folder = prefix + "/".join(inner[:depth])
             if recursive or depth == 1:
-                found[folder] = _folder(folder)
+                results[folder] = _folder(folder)
         if recursive or len(inner) == 1:
-            found[path] = _shown(path, entry)
-    if prefix and not found:
+            results[path] = _shown(path, entry)
+    if prefix and not results:
         raise HubRefusal(404, f"{below} does not exist on the revision", "EntryNotFound")
-    return [found[path] for path in sorted(found)]
+    return [results[path] for path in sorted(results)]
 
 
 def tree(request: Request) -> Answer:
@@ -158,16 +158,16 @@ def tree(request: Request) -> Answer:
     commit = request.repo().at(request.parts["rev"])
     below = request.parts.get("path", "")
     recursive = request.query.get("recursive", "").lower() in ("true", "1")
-    found = _listing(commit, below, recursive=recursive)
+    listing = _listing(commit, below, recursive=recursive)
     start = int(request.query.get("cursor", "0"))
     end = start + request.hub.page
     headers = {"X-Repo-Commit": commit.oid}
-    if end < len(found):
+    if end < len(listing):
         path = f"/api/datasets/{request.parts['repo']}/tree/{request.parts['rev']}"
         path += f"/{below}" if below else ""
         query = f"recursive={recursive}&cursor={end}"
         headers["Link"] = f'<{request.hub.url}{path}?{query}>; rel="next"'
-    return as_json(found[start:end], **headers)
+    return as_json(listing[start:end], **headers)
 
 
 def paths_info(request: Request) -> Answer:
@@ -177,26 +177,26 @@ def paths_info(request: Request) -> Answer:
         paths = request.json()["paths"]
     else:
         paths = parse_qs(request.body.decode())["paths"]
-    found = []
+    results = []
     for path in paths:
         if path in commit.files:
-            found.append(_shown(path, commit.files[path]))
+            results.append(_shown(path, commit.files[path]))
         elif any(name.startswith(f"{path}/") for name in commit.files):
-            found.append(_folder(path))
-    return as_json(found)
+            results.append(_folder(path))
+    return as_json(results)
 
 
 def refs(request: Request) -> Answer:
     """Branches and tags."""
     repo = request.repo()
     kinds = (("branches", "heads", repo.branches), ("tags", "tags", repo.tags))
-    found: dict[str, list[dict[str, str]]] = {"converts": []}
+    results: dict[str, list[dict[str, str]]] = {"converts": []}
     for kind, folder, named in kinds:
-        found[kind] = [
+        results[kind] = [
             {"name": name, "ref": f"refs/{folder}/{name}", "targetCommit": oid}
             for name, oid in sorted(named.items())
         ]
-    return as_json(found)
+    return as_json(results)
 
 
 def tag(request: Request) -> Answer:
@@ -230,16 +230,16 @@ def lfs_batch(request: Request) -> Answer:
     """Where each object is to be put; nothing is said of those that are there."""
     repo = request.repo(write=True)
     asked = request.json()
-    large = any(each["size"] > request.hub.part for each in asked["objects"])
-    objects = [_upload_actions(request, repo, each) for each in asked["objects"]]
+    large = any(item["size"] > request.hub.part for item in asked["objects"])
+    objects = [_upload_actions(request, repo, item) for item in asked["objects"]]
     return as_json({"transfer": "multipart" if large else "basic", "objects": objects})
 
 
 def _upload_actions(request: Request, repo: Repo, asked: dict[str, Any]) -> dict[str, Any]:
     sha, size, part = asked["oid"], asked["size"], request.hub.part
-    found: dict[str, Any] = {"oid": sha, "size": size}
+    upload_actions: dict[str, Any] = {"oid": sha, "size": size}
     if sha in request.hub.repos.objects:
-        return found
+        return upload_actions
     api = f"{request.hub.url}/datasets/{repo.id}.git/info/lfs/objects"
     upload: dict[str, Any] = {"href": f"{request.hub.cdn}/objects/{sha}"}
     if size > part:
@@ -251,7 +251,7 @@ def _upload_actions(request: Request, repo: Repo, asked: dict[str, Any]) -> dict
                 **{f"{n:05d}": f"{request.hub.cdn}/objects/{sha}/{n}" for n in numbers},
             },
         }
-    return {**found, "actions": {"upload": upload, "verify": {"href": f"{api}/verify"}}}
+    return {**upload_actions, "actions": {"upload": upload, "verify": {"href": f"{api}/verify"}}}
 
 
 def _store(request: Request, sha: str, data: bytes) -> None:
@@ -338,13 +338,13 @@ def _change(
 
 def resolve(request: Request) -> Answer:
     """A file of a revision; of a large one, where it lies."""
-    found = request.repo().at(request.parts["rev"])
-    entry = found.files.get(request.parts["path"])
+    at = request.repo().at(request.parts["rev"])
+    entry = at.files.get(request.parts["path"])
     if entry is None:
         answer = refused(HubRefusal(404, "Entry not found", "EntryNotFound"))
-        answer.headers["X-Repo-Commit"] = found.oid
+        answer.headers["X-Repo-Commit"] = at.oid
         return answer
-    headers = {"X-Repo-Commit": found.oid, "Accept-Ranges": "bytes"}
+    headers = {"X-Repo-Commit": at.oid, "Accept-Ranges": "bytes"}
     if entry.lfs:
         headers |= {
             "X-Linked-Size": str(entry.size),

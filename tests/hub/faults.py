@@ -77,10 +77,10 @@ class Plan:
         """The fault that a call meets, if any."""
         call = f"{method} {path}"
         with self._lock:
-            found = self._planned(call) or self._drawn(call)
-            if found is not None:
-                self.happened[found.kind] += 1
-            return found
+            result = self._planned(call) or self._drawn(call)
+            if result is not None:
+                self.happened[result.kind] += 1
+            return result
 
     def _planned(self, call: str) -> Fault | None:
         for fault in self.faults:

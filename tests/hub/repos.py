@@ -72,12 +72,12 @@ class Repo:
 
     def history(self) -> list[Commit]:
         """The commits of main, the newest first, without the first one, which the Hub makes."""
-        found = []
+        history = []
         commit = self.head
         while commit.parent is not None:
-            found.append(commit)
+            history.append(commit)
             commit = self.commits[commit.parent]
-        return found
+        return history
 
     def at(self, revision: str) -> Commit:
         """The commit that a branch, a tag or a hash names."""

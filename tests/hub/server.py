@@ -122,7 +122,7 @@ class LocalHub:
         self.calls: list[Call] = []
         self.page, self.part = page, part
         self._servers = [_serve(self, "hub"), _serve(self, "cdn")]
-        self.url, self.cdn = (f"http://127.0.0.1:{each.server_port}" for each in self._servers)
+        self.url, self.cdn = (f"http://127.0.0.1:{server.server_port}" for server in self._servers)
 
     def __enter__(self) -> Self:
         return self
@@ -230,9 +230,9 @@ class _Handler(BaseHTTPRequestHandler):
         method = "GET" if self.command == "HEAD" else self.command
         for verb, pattern, function in self.routes:
             if verb == method and (match := re.fullmatch(pattern, raw)):
-                found = {name: unquote(part) for name, part in match.groupdict().items() if part}
+                results = {name: unquote(part) for name, part in match.groupdict().items() if part}
                 query = {name: values[0] for name, values in parse_qs(call.query).items()}
-                request = answers.Request(self.hub, token, body, query, self.headers, found)
+                request = answers.Request(self.hub, token, body, query, self.headers, results)
                 try:
                     with self.hub.repos.lock:
                         return function(request)

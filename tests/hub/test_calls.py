@@ -19,17 +19,17 @@ def documented() -> dict[str, set[str]]:
     """What the page says: act -> calls."""
     lines = (ROOT / "docs" / "hub.md").read_text(encoding="utf-8").splitlines()
     start = lines.index("| call | publish | pull | query | convert |")
-    acts = [each.strip() for each in lines[start].strip("|").split("|")][1:]
-    found: dict[str, set[str]] = {act: set() for act in acts}
+    acts = [part.strip() for part in lines[start].strip("|").split("|")][1:]
+    results: dict[str, set[str]] = {act: set() for act in acts}
     for line in lines[start + 2 :]:
         if not line.startswith("|"):
             break
-        call, *marks = [each.strip() for each in line.strip("|").split("|")]
+        call, *marks = [part.strip() for part in line.strip("|").split("|")]
         for act, mark in zip(acts, marks, strict=True):
             assert mark in ("", "yes")
             if mark:
-                found[act].add(re.sub("`", "", call))
-    return found
+                results[act].add(re.sub("`", "", call))
+    return results
 
 
 def test_the_page_lists_all_calls_and_no_other(fake_hub, tmp_path):

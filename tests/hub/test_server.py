@@ -36,7 +36,7 @@ def test_the_client_uploads_lists_and_downloads(fake_hub, folder, tmp_path):
     files = {"README.md": b"---\nlicense: mit\n---\n# x\n", "a/b.parquet": BIG, "empty.txt": b""}
     put(fake_hub, files, folder)
     assert fake_hub.repos.files("me/set") == files
-    listed = {each.path: each for each in api().list_repo_tree("me/set", repo_type="dataset",
+    listed = {item.path: item for item in api().list_repo_tree("me/set", repo_type="dataset",
                                                                recursive=True)}  # fmt: skip
     assert set(listed) == {*files, "a", ".gitattributes"}
     assert listed["a/b.parquet"].lfs.sha256 == hashlib.sha256(BIG).hexdigest()
@@ -114,9 +114,7 @@ def test_tags(fake_hub):
     fake_hub.repos.push("me/set", {"a": b"2"})
     with pytest.raises(HfHubHTTPError, match="409"):
         api().create_tag("me/set", tag="v1", repo_type="dataset")
-    assert [each.name for each in api().list_repo_refs("me/set", repo_type="dataset").tags] == [
-        "v1"
-    ]
+    assert [tag.name for tag in api().list_repo_refs("me/set", repo_type="dataset").tags] == ["v1"]
     read = Path(api().hf_hub_download("me/set", "a", repo_type="dataset", revision="v1"))
     assert read.read_bytes() == b"1"
 

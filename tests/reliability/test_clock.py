@@ -62,6 +62,6 @@ def test_a_file_that_changes_while_it_is_read_leaves_no_store(act, inputs, tmp_p
     name.write_bytes(inputs.chats.read_bytes())
     before = MEDDLE.format(act.format(name=str(name)))
     ran = jobs.call(["convert", name, "-o", tmp_path / "s", "--workers", "1"], before=before)
-    said = jobs.check_sentence(ran, 3)
-    assert str(name) in said
+    sentence = jobs.check_sentence(ran, 3)
+    assert str(name) in sentence
     assert not jobs.is_finished(tmp_path / "s")

@@ -48,13 +48,13 @@ def start_and_press(words, moment: float, send, *, again: bool) -> tuple[int, st
         preexec_fn=kill.listen,
     )
     try:
-        _, said = process.communicate(timeout=moment)
+        _, output = process.communicate(timeout=moment)
     except subprocess.TimeoutExpired:
         for _ in range(1 + again):
             with suppress(ProcessLookupError):
                 send(process.pid, signal.SIGINT)
-        _, said = process.communicate(timeout=PATIENCE)
-    return process.returncode, said
+        _, output = process.communicate(timeout=PATIENCE)
+    return process.returncode, output
 
 
 @pytest.mark.slow
@@ -76,21 +76,21 @@ def test_stopped_by_ctrl_c_and_called_again(name, inputs, tmp_path):
     for number, moment in enumerate(moments):
         words = job.words(inputs, out) + list(job.again if out.exists() else ())
         send = (os.kill, os.killpg)[number % 2]
-        code, said = start_and_press(words, moment, send, again=number % 3 == 2)
-        place = f"moment {moment:.3f} s: {code}\n{said}"
-        if code == -signal.SIGINT or "KeyboardInterrupt" in said or "before it began" in said:
-            assert "adp/cli/main.py" not in said, place
+        code, output = start_and_press(words, moment, send, again=number % 3 == 2)
+        place = f"moment {moment:.3f} s: {code}\n{output}"
+        if code == -signal.SIGINT or "KeyboardInterrupt" in output or "before it began" in output:
+            assert "adp/cli/main.py" not in output, place
             continue  # Python itself was not up yet, or had not come to the first line of adp
-        finished = code == 0 or jobs.is_finished(out) or "is finished" in said
+        finished = code == 0 or jobs.is_finished(out) or "is finished" in output
         assert finished or code == 130, place
-        assert "Traceback" not in said, place
-        assert "Exception ignored" not in said, place
+        assert "Traceback" not in output, place
+        assert "Exception ignored" not in output, place
         assert {path.name for path in out.parent.iterdir()} <= {out.name}, place
-        goes_on = "the same call" in said and "goes on" in said
+        goes_on = "the same call" in output and "goes on" in output
         if code == 130:
             stopped += 1
-            assert said.splitlines()[-1].startswith("stopped"), place
-            assert "goes on where it stopped" not in said or out.exists(), place
+            assert output.splitlines()[-1].startswith("stopped"), place
+            assert "goes on where it stopped" not in output or out.exists(), place
         if finished:
             assert jobs.contents(name, out) == wanted, place
         elif out.exists() and not goes_on:  # what is there is whole

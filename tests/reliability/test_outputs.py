@@ -28,9 +28,9 @@ def test_a_full_disk_is_a_sentence_and_the_same_call_works_when_there_is_room(
     name, inputs, tmp_path
 ):
     job, out = jobs.JOBS[name], jobs.output(name, tmp_path)
-    said = jobs.check_sentence(jobs.call(job.words(inputs, out), code=limit_files), 5)
-    assert str(out) in said
-    assert "File too large" in said
+    sentence = jobs.check_sentence(jobs.call(job.words(inputs, out), code=limit_files), 5)
+    assert str(out) in sentence
+    assert "File too large" in sentence
     assert not jobs.is_finished(out)
     if not job.resumes and out.exists():
         shutil.rmtree(out)
@@ -89,7 +89,7 @@ def test_a_real_disk_that_is_full(name, inputs, tmp_path, small_disk):
 def test_a_file_system_that_is_read_only(name, inputs, small_disk):
     place, mount = small_disk
     assert mount("remount", "ro")
-    said = jobs.check_sentence(
+    sentence = jobs.check_sentence(
         jobs.call(jobs.JOBS[name].words(inputs, jobs.output(name, place))), 5
     )
-    assert "Read-only file system" in said
+    assert "Read-only file system" in sentence

@@ -18,7 +18,7 @@ from typing import Any
 from adp.rendering.options import RenderOptions
 from adp.rendering.render import Renderer
 
-OWN = Path(__file__).parents[1] / "chat_templates"
+OWN_TEMPLATES = Path(__file__).parents[1] / "chat_templates"
 
 BOS, EOS, PAD = "<s>", "</s>", "<pad>"
 
@@ -59,10 +59,10 @@ class Ends:
         if self is UNKNOWN:
             return -1
         wanted = self.calls if calls and self.calls is not None else self.text
-        found = [
+        results = [
             text.find(word, place) + len(word) for word in wanted if text.find(word, place) >= 0
         ]
-        return min(found) if found else place
+        return min(results) if results else place
 
 
 CHATML = Ends(("<|im_end|>",))
@@ -101,16 +101,16 @@ ENDS = {
 
 def trl_folder() -> Path | None:
     """The folder of TRL's chat templates; None when TRL is not installed. Does not import it."""
-    found = find_spec("trl")
-    if found is None or not found.submodule_search_locations:
+    spec = find_spec("trl")
+    if spec is None or not spec.submodule_search_locations:
         return None
-    return Path(found.submodule_search_locations[0]) / "chat_templates"
+    return Path(spec.submodule_search_locations[0]) / "chat_templates"
 
 
 @functools.cache
 def files() -> dict[str, Path]:
     """Template name -> file."""
-    folders = [trl_folder(), OWN]
+    folders = [trl_folder(), OWN_TEMPLATES]
     more = os.environ.get("ADP_CHAT_TEMPLATES")
     if more:
         folders.append(Path(more))
@@ -143,8 +143,8 @@ def template(name: str) -> str:
 
 def specials(text: str) -> list[str]:
     """The special tokens that a template writes."""
-    found = dict.fromkeys([PAD, BOS, EOS, "<unk>", *MARKS.findall(text)])
-    return [word for word in found if "function-name" not in word and "args-json" not in word]
+    fromkeys = dict.fromkeys([PAD, BOS, EOS, "<unk>", *MARKS.findall(text)])
+    return [word for word in fromkeys if "function-name" not in word and "args-json" not in word]
 
 
 KINDS = ("bytes", "bytes_nfc", "metaspace_first", "metaspace_always", "sentencepiece")

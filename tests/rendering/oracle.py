@@ -148,8 +148,10 @@ def expected(
         ends: how the template ends a turn.
     """
     steps = {int(step) for step in row.step_index} - {-1}
-    own = [i for i, message in enumerate(chat.messages) if message.weight and message.step in steps]
-    last = own[-1]
+    messages = [
+        i for i, message in enumerate(chat.messages) if message.weight and message.step in steps
+    ]
+    last = messages[-1]
     text, marked = write(renderer, chat, last + 1), write(renderer, mark(chat), last + 1)
     assert text is not None
     assert marked is not None
@@ -160,16 +162,16 @@ def expected(
         text, marked = _after_prompt(renderer, chat, row, last, marked)
     stripped, places = bare(marked)
     assert stripped == text
-    found = []
-    for index in own:
+    results = []
+    for index in messages:
         first, words_end = places.get(index, (-1, -1))
         prompt = write(renderer, chat, index, prompt=True)
         exact = prompt is not None and text.startswith(prompt)
         start = len(prompt) if exact and prompt is not None else -1
         end = ends.after(text, words_end, bool(chat.messages[index].calls)) if first >= 0 else -1
         assert not exact or first < 0 or start <= first
-        found.append(Expected(index, start, end, exact))
-    return text, found, places
+        results.append(Expected(index, start, end, exact))
+    return text, results, places
 
 
 def _after_prompt(
@@ -192,7 +194,7 @@ def _after_prompt(
 
 def check_row(renderer: Renderer, chat: Chat, row: TokenRow, ends: Ends) -> list[Expected]:
     """Compare a row with what it must be; return its trained steps."""
-    text, found, places = expected(renderer, chat, row, ends)
+    text, entry, places = expected(renderer, chat, row, ends)
     assert row.text == text
     encoded = renderer.tokenizer(
         text, add_special_tokens=False, return_offsets_mapping=True, return_attention_mask=False
@@ -202,14 +204,14 @@ def check_row(renderer: Renderer, chat: Chat, row: TokenRow, ends: Ends) -> list
     weights = np.zeros(len(ids), np.float32)
     steps = np.full(len(ids), -1, np.int32)
     spans = {step: (start, end) for step, start, end in row.spans}
-    for one in found:
-        message = chat.messages[one.index]
+    for result in entry:
+        message = chat.messages[result.index]
         start, end = spans[message.step]
-        assert one.end in (end, -1), (text[start:end], text[start : one.end])
-        if one.exact and not renderer.template.marks:
-            assert start == one.start
+        assert result.end in (end, -1), (text[start:end], text[start : result.end])
+        if result.exact and not renderer.template.marks:
+            assert start == result.start
         for other, (begin, finish) in places.items():
-            if other == one.index:
+            if other == result.index:
                 # All of its own words are trained.
                 assert start <= begin <= finish <= end
             else:
@@ -221,4 +223,4 @@ def check_row(renderer: Renderer, chat: Chat, row: TokenRow, ends: Ends) -> list
     np.testing.assert_array_equal(row.loss_weights, weights)
     np.testing.assert_array_equal(row.step_index, steps)
     np.testing.assert_array_equal(row.labels, np.where(weights > 0, np.array(ids), -100))
-    return found
+    return entry

@@ -138,7 +138,9 @@ TALKS: dict[str, Chat] = {
 PLAIN = "abc dé\n🙂.ß<>{}\"'\\"
 
 texts = st.text(st.sampled_from(PLAIN), max_size=12)
-said = st.text(st.sampled_from(PLAIN), min_size=1, max_size=12).filter(lambda text: text.strip())
+visible_words = st.text(st.sampled_from(PLAIN), min_size=1, max_size=12).filter(
+    lambda text: text.strip()
+)
 others = texts | st.sampled_from(
     [
         "<|im_end|>\n",
@@ -166,18 +168,18 @@ def talks(draw: st.DrawFn, *, tools: bool, parallel: bool, reasoning: bool, word
     messages: list[Message] = []
     number = 0
     if draw(st.booleans()):
-        messages.append(system(draw(said)))
+        messages.append(system(draw(visible_words)))
     for _ in range(draw(st.integers(1, 3))):
         messages.append(user(draw(others)))
         for _ in range(draw(st.integers(0, 2)) if tools else 0):
             calls = []
             for _ in range(draw(st.integers(1, 2)) if parallel else 1):
                 number += 1
-                value = {"city": draw(said), "days": draw(st.integers(-1, 9))}
+                value = {"city": draw(visible_words), "days": draw(st.integers(-1, 9))}
                 calls.append(
                     call(draw(st.sampled_from(["weather", "search"])), value, f"call_{number}")
                 )
-            text = draw(said) if words and draw(st.booleans()) else ""
+            text = draw(visible_words) if words and draw(st.booleans()) else ""
             messages.append(
                 agent(
                     text,
@@ -186,10 +188,12 @@ def talks(draw: st.DrawFn, *, tools: bool, parallel: bool, reasoning: bool, word
                     weight=draw(weights),
                 )
             )
-            messages += [tool(draw(others), one.call_id, one.name) for one in calls]
-        messages.append(agent(draw(said), reasoning=_maybe(draw, reasoning), weight=draw(weights)))
+            messages += [tool(draw(others), item.call_id, item.name) for item in calls]
+        messages.append(
+            agent(draw(visible_words), reasoning=_maybe(draw, reasoning), weight=draw(weights))
+        )
     return chat(*messages, tools=(tools and draw(st.booleans())) or number > 0)
 
 
 def _maybe(draw: st.DrawFn, wanted: bool) -> str | None:
-    return draw(said) if wanted and draw(st.booleans()) else None
+    return draw(visible_words) if wanted and draw(st.booleans()) else None

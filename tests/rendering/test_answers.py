@@ -46,16 +46,16 @@ def written(made, text, calls):
     prompt = made.template.render(plain[:1], None, prompt=True)
     whole = made.template.render(plain, None)
     start = next((i for i, (a, b) in enumerate(zip(prompt, whole, strict=False)) if a != b), 0)
-    said = whole[start or len(prompt) :]
+    output = whole[start or len(prompt) :]
     for end in ("<|im_end|>", "<|eot_id|>", "<\uff5cend\u2581of\u2581sentence\uff5c>"):
-        said = said.split(end)[0]
-    if prompt.rstrip().endswith("<think>") and "</think>" not in said:
-        said = f"</think>{said}"  # what a model has to write before its answer
-    return said, prompt
+        output = output.split(end)[0]
+    if prompt.rstrip().endswith("<think>") and "</think>" not in output:
+        output = f"</think>{output}"  # what a model has to write before its answer
+    return output, prompt
 
 
 TEMPLATES = ("tiny", "qwen2_5", "qwen3", "llama3_1", "lfm2_v2", "deepseekv3", "qwen3_5_think")
-ONE = ("llama3_1",)
+LLAMA = ("llama3_1",)
 """Templates that write one call a message."""
 
 
@@ -65,24 +65,24 @@ def test_calls_are_read_as_the_template_writes_them(name):
     reader = AnswerReader(made)
     # The parser of transformers takes the values of tags for texts when it knows no schema.
     plain = {"query": "a b"} if name == "qwen3_5_think" else ARGUMENTS
-    wanted = [("search", plain), ("read", {"query": "x"})][: 1 if name in ONE else 2]
-    said, prompt = written(made, "", wanted)
-    found = reader.read(said, prompt)
-    assert found.malformed is None
-    assert [(one.name, json.loads(one.text)) for one in found.calls] == wanted
+    wanted = [("search", plain), ("read", {"query": "x"})][: 1 if name in LLAMA else 2]
+    output, prompt = written(made, "", wanted)
+    result = reader.read(output, prompt)
+    assert result.malformed is None
+    assert [(item.name, json.loads(item.text)) for item in result.calls] == wanted
     if name not in ("lfm2_v2", "deepseekv3"):  # their marks are special in their own tokenizers
-        assert found.text == ""
-    said, prompt = written(made, "It is sunny.", [])
-    assert reader.read(said, prompt).text == "It is sunny."
+        assert result.text == ""
+    output, prompt = written(made, "It is sunny.", [])
+    assert reader.read(output, prompt).text == "It is sunny."
 
 
 def test_the_characters_of_the_arguments_are_kept():
     text = (
         'Sure.\n<tool_call>\n{"arguments" : {"a":1.0,  "b": "\\u00e9"}, "name":"f"}\n</tool_call>'
     )
-    (call,) = (found := AnswerReader(renderer()).read(text)).calls
+    (call,) = (result := AnswerReader(renderer()).read(text)).calls
     assert call.text == '{"a":1.0,  "b": "\\u00e9"}'
-    assert (call.name, found.text) == ("f", "Sure.")
+    assert (call.name, result.text) == ("f", "Sure.")
 
 
 @pytest.mark.parametrize(
@@ -104,13 +104,13 @@ def test_the_characters_of_the_arguments_are_kept():
     ],
 )  # fmt: skip
 def test_named_forms(form, text, calls):
-    found = AnswerReader(renderer(), form).read(text)
+    result = AnswerReader(renderer(), form).read(text)
     if calls is None:
-        assert found.malformed
-        assert found.text == text
+        assert result.malformed
+        assert result.text == text
     else:
-        assert found.malformed is None
-        assert [(call.name, call.text) for call in found.calls] == calls
+        assert result.malformed is None
+        assert [(call.name, call.text) for call in result.calls] == calls
 
 
 THINKING = "<|channel|>analysis<|message|>I look.<|end|><|start|>assistant"
@@ -118,7 +118,7 @@ CALL = '<|message|>{"q": 1}'
 
 
 @pytest.mark.parametrize(
-    ("text", "said", "calls"),
+    ("text", "message", "calls"),
     [
         (f"{THINKING}<|channel|>commentary to=functions.find <|constrain|>json{CALL}", "", 1),
         (f"{THINKING} to=functions.find<|channel|>commentary json{CALL}<|call|>", "", 1),
@@ -133,13 +133,13 @@ CALL = '<|message|>{"q": 1}'
         (f"{THINKING} to=functions.find<|channel|>comm", None, 0),
     ],
 )
-def test_gpt_oss(text, said, calls):
-    found = AnswerReader(renderer("gptoss")).read(text)
-    if said is None:
-        assert found.malformed
+def test_gpt_oss(text, message, calls):
+    result = AnswerReader(renderer("gptoss")).read(text)
+    if message is None:
+        assert result.malformed
         return
-    assert (found.malformed, found.text, found.reasoning) == (None, said, "I look.")
-    assert [(call.name, call.text) for call in found.calls] == [("find", '{"q": 1}')] * calls
+    assert (result.malformed, result.text, result.reasoning) == (None, message, "I look.")
+    assert [(call.name, call.text) for call in result.calls] == [("find", '{"q": 1}')] * calls
 
 
 @pytest.mark.parametrize(
@@ -159,9 +159,9 @@ def test_thoughts_are_split_off(text, opened, thought, rest):
 
 
 def test_a_malformed_call_keeps_the_text_and_shows_the_form():
-    found = AnswerReader(renderer()).read('<tool_call>{"name": "f", "arg')
-    assert found.text == '<tool_call>{"name": "f", "arg'
-    assert '<tool_call>{"name": "...", "arguments": {...}}</tool_call>' in found.malformed
+    result = AnswerReader(renderer()).read('<tool_call>{"name": "f", "arg')
+    assert result.text == '<tool_call>{"name": "f", "arg'
+    assert '<tool_call>{"name": "...", "arguments": {...}}</tool_call>' in result.malformed
 
 
 def test_a_broken_call_in_tags_is_malformed_though_the_library_takes_it_for_text():
@@ -188,9 +188,9 @@ pieces = st.lists(
 @given(text=pieces | st.text())
 def test_whatever_is_written_is_read_or_malformed(readers, text):
     for reader in readers:
-        found = reader.read(text)
-        assert found.malformed is None or (found.text == text and not found.calls)
-        for call in found.calls:
+        result = reader.read(text)
+        assert result.malformed is None or (result.text == text and not result.calls)
+        for call in result.calls:
             assert isinstance(json.loads(call.text), dict)
 
 

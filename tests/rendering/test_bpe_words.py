@@ -33,7 +33,7 @@ from tests.rendering.talks import OSLO, PARIS, TALKS, agent, call, chat, tool, u
 DROPPING = ["llama3_1", "llama3_2", "mistral", "hermes_2_pro", "muse_glimmer"]
 """Templates that drop the text of a message that has calls."""
 
-BESIDE = chat(
+CALL_BESIDE_TEXT = chat(
     *(user("Weather?"), agent("I look.", PARIS), tool("sunny", "call_1")),
     *(agent("", OSLO), tool("rain", "call_2", "search"), agent("Done.")),
     *(user("Thanks"), agent("Bye.")),
@@ -45,8 +45,8 @@ def made(name: str, **options: Any) -> Renderer:
     return renderer(name, "bytes", RenderOptions(**options))
 
 
-def spans(found: Rendered) -> list[str]:
-    return [row.text[start:end] for row in found.rows for _, start, end in row.spans]
+def spans(value: Rendered) -> list[str]:
+    return [row.text[start:end] for row in value.rows for _, start, end in row.spans]
 
 
 def written(maker: Renderer, talk: Chat) -> str:
@@ -63,83 +63,83 @@ def written(maker: Renderer, talk: Chat) -> str:
 def test_keep_trains_all_other_steps(name: str) -> None:
     """The step is lost and named; what follows is trained after what the template writes."""
     maker = made(name)
-    found = maker.chat(BESIDE)
-    assert found.rejected is None
-    assert (found.steps, found.trained) == (4, 3)
-    assert found.lost == {WORDS_REFUSED: 1}
-    assert found.notes[WORDS_CONTEXT] == 1
-    texts = spans(found)
+    result = maker.chat(CALL_BESIDE_TEXT)
+    assert result.rejected is None
+    assert (result.steps, result.trained) == (4, 3)
+    assert result.lost == {WORDS_REFUSED: 1}
+    assert result.notes[WORDS_CONTEXT] == 1
+    texts = spans(result)
     assert any(text.startswith("Bye.") or "Bye." in text for text in texts)
     assert any("Done." in text for text in texts)
     assert not any("Paris" in text or "I look." in text for text in texts)
-    assert all("I look." not in row.text for row in found.rows)
+    assert all("I look." not in row.text for row in result.rows)
 
 
 def test_the_context_is_what_the_template_writes_of_the_words() -> None:
     """The words stay in the conversation, and the template itself drops them."""
     maker = made("llama3_1")
-    (row,) = maker.chat(BESIDE).rows
-    assert row.text == written(maker, BESIDE)
+    (row,) = maker.chat(CALL_BESIDE_TEXT).rows
+    assert row.text == written(maker, CALL_BESIDE_TEXT)
 
 
 @pytest.mark.parametrize("name", DROPPING)
 def test_drop_trains_the_calls(name: str) -> None:
-    found = made(name, words="drop").chat(BESIDE)
-    assert found.trained == 4
-    assert not found.lost
-    assert found.notes[WORDS_LEFT_OUT] == 1
-    assert any("Paris" in text for text in spans(found))
-    assert all("I look." not in row.text for row in found.rows)
+    result = made(name, words="drop").chat(CALL_BESIDE_TEXT)
+    assert result.trained == 4
+    assert not result.lost
+    assert result.notes[WORDS_LEFT_OUT] == 1
+    assert any("Paris" in text for text in spans(result))
+    assert all("I look." not in row.text for row in result.rows)
 
 
 @pytest.mark.parametrize("name", DROPPING)
 def test_before_writes_a_message_or_keeps(name: str) -> None:
     maker = made(name, words="before")
-    found = maker.chat(BESIDE)
+    result = maker.chat(CALL_BESIDE_TEXT)
     if not maker.template.forms.words_before:
         assert name == "mistral"
-        assert found.lost == {WORDS_REFUSED: 1}
+        assert result.lost == {WORDS_REFUSED: 1}
         return
-    assert found.trained == 4
-    assert found.notes[WORDS_BEFORE] == 1
-    assert not found.notes[NO_END]
-    messages = list(BESIDE.messages)
+    assert result.trained == 4
+    assert result.notes[WORDS_BEFORE] == 1
+    assert not result.notes[NO_END]
+    messages = list(CALL_BESIDE_TEXT.messages)
     messages[1:2] = [replace(messages[1], calls=()), replace(messages[1], text="")]
-    parted = replace(BESIDE, messages=tuple(messages))
+    parted = replace(CALL_BESIDE_TEXT, messages=tuple(messages))
     same = made(name).chat(parted)
-    assert spans(found) == spans(same)
-    assert [row.text for row in found.rows] == [row.text for row in same.rows]
-    words = [text for text in spans(found) if "I look." in text]
+    assert spans(result) == spans(same)
+    assert [row.text for row in result.rows] == [row.text for row in same.rows]
+    words = [text for text in spans(result) if "I look." in text]
     assert len(words) == 1
     assert "Paris" not in words[0]
 
 
 @pytest.mark.parametrize("name", DROPPING)
 def test_refuse_refuses_the_chat(name: str) -> None:
-    found = made(name, words="refuse").chat(BESIDE)
-    assert not found.rows
-    assert found.steps == found.lost.total() == 4
-    assert "words: keep, before or drop" in str(found.rejected)
+    result = made(name, words="refuse").chat(CALL_BESIDE_TEXT)
+    assert not result.rows
+    assert result.steps == result.lost.total() == 4
+    assert "words: keep, before or drop" in str(result.rejected)
 
 
 @pytest.mark.parametrize("words", ["keep", "before", "drop", "refuse"])
 def test_a_template_that_writes_words_writes_them(words: str) -> None:
-    found = made("qwen2_5", words=words).chat(BESIDE)
-    assert found.trained == 4
-    assert any("I look." in text and "Paris" in text for text in spans(found))
-    assert not {WORDS_BEFORE, WORDS_CONTEXT, WORDS_LEFT_OUT} & set(+found.notes)
+    result = made("qwen2_5", words=words).chat(CALL_BESIDE_TEXT)
+    assert result.trained == 4
+    assert any("I look." in text and "Paris" in text for text in spans(result))
+    assert not {WORDS_BEFORE, WORDS_CONTEXT, WORDS_LEFT_OUT} & set(+result.notes)
 
 
 @pytest.mark.parametrize("history", ["exact", "one_row"])
 def test_nothing_is_left_of_a_chat(history: str) -> None:
     talk = chat(user("a"), agent("I look.", PARIS), tool("sunny", "call_1"), tools=True)
-    found = made("llama3_1", history=history).chat(talk)
-    assert not found.rows
-    assert found.lost == {WORDS_REFUSED: 1}
+    result = made("llama3_1", history=history).chat(talk)
+    assert not result.rows
+    assert result.lost == {WORDS_REFUSED: 1}
 
 
-def ids_of(found: Rendered, talk: Chat) -> list[str]:
-    (row,) = found.rows
+def ids_of(value: Rendered, talk: Chat) -> list[str]:
+    (row,) = value.rows
     return [part.partition("[ARGS]")[0] for part in row.text.split("[CALL_ID]")[1:]]
 
 
@@ -150,10 +150,10 @@ def test_valid_ids_are_kept() -> None:
         agent("Both."),
         tools=True,
     )
-    found = made("mistral_tekken").chat(talk)
-    assert ids_of(found, talk) == ["callid002", "Ab3dE6gH9"]
-    assert "[TOOL_RESULTS]Ab3dE6gH9[TOOL_CONTENT]rain" in found.rows[0].text
-    assert not found.notes[SHORT_IDS]
+    result = made("mistral_tekken").chat(talk)
+    assert ids_of(result, talk) == ["callid002", "Ab3dE6gH9"]
+    assert "[TOOL_RESULTS]Ab3dE6gH9[TOOL_CONTENT]rain" in result.rows[0].text
+    assert not result.notes[SHORT_IDS]
 
 
 def test_other_ids_are_derived() -> None:
@@ -163,15 +163,15 @@ def test_other_ids_are_derived() -> None:
         return chat(user("a"), agent("", *calls), *results, agent("Both."), tools=True)
 
     names = ("toolu_01", "x" * 40, "callid002", "1", "é 1", "")
-    found = made("mistral_tekken").chat(talk(*names))
-    ids = ids_of(found, talk(*names))
+    result = made("mistral_tekken").chat(talk(*names))
+    ids = ids_of(result, talk(*names))
     assert len(set(ids)) == len(names)
     assert all(len(name) == 9 and name.isascii() and name.isalnum() for name in ids)
     assert ids[2] == "callid002"
     assert "000000001" not in ids
-    assert found.notes[SHORT_IDS] == 5
+    assert result.notes[SHORT_IDS] == 5
     for name, short in zip(names, ids, strict=True):
-        assert f"[TOOL_RESULTS]{short}[TOOL_CONTENT]result of {name}[" in found.rows[0].text
+        assert f"[TOOL_RESULTS]{short}[TOOL_CONTENT]result of {name}[" in result.rows[0].text
     assert ids_of(made("mistral_tekken").chat(talk(*names)), talk(*names)) == ids
     other = ids_of(made("mistral_tekken").chat(talk("1")), talk("1"))
     assert other == [ids[3]]
@@ -193,5 +193,5 @@ def test_drops() -> None:
 
 @pytest.mark.parametrize(("name", "dropped"), [("deepseekv3", True), ("qwen3", False)])
 def test_reasoning_that_is_dropped_is_a_drop(name: str, dropped: bool) -> None:
-    found = made(name).chat(TALKS["reasoning turns"])
-    assert (REASONING_DROPPED in dict(drops(found.lost, found.notes))) is dropped
+    result = made(name).chat(TALKS["reasoning turns"])
+    assert (REASONING_DROPPED in dict(drops(result.lost, result.notes))) is dropped

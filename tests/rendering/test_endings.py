@@ -98,15 +98,15 @@ def last_words(made: Renderer, row: TokenRow) -> Iterator[str]:
 
 @pytest.mark.parametrize("name", ALL)
 def test_every_step_ends_with_an_added_token(name: str) -> None:
-    found = renderer(name)
-    added = {str(token) for token in found.tokenizer.added_tokens_decoder.values()}
+    result = renderer(name)
+    added = {str(token) for token in result.tokenizer.added_tokens_decoder.values()}
     inner = {"</tool_call>", "</function>", "</parameter>", "<tool_call|>"}
     count = 0
     for title, talk in TALKS.items():
-        rendered = found.chat(talk)
+        rendered = result.chat(talk)
         assert not rendered.notes[NO_END], title
         for row in rendered.rows:
-            for word in last_words(found, row):
+            for word in last_words(result, row):
                 count += 1
                 assert word in added - inner, (title, word)
     assert count >= (10 if name in TEXT_ONLY else 12)
@@ -122,8 +122,8 @@ def test_the_tokens_of_glm_are_those_of_trl() -> None:
     for title, talk in TALKS.items():
         whole = chat(*(m if m.role != "assistant" else _weighed(m) for m in talk.messages))
         whole = Chat("talk", 0, 0, whole.messages, talk.tools)
-        found = ours.chat(whole)
-        if len(found.rows) != 1:
+        result = ours.chat(whole)
+        if len(result.rows) != 1:
             continue
         plain = ours.template.plain(ready(ours, whole))
         with fixed_day():
@@ -134,7 +134,7 @@ def test_the_tokens_of_glm_are_those_of_trl() -> None:
                 return_dict=True,
                 return_assistant_tokens_mask=True,
             )
-        row = found.rows[0]
+        row = result.rows[0]
         text = other.decode(theirs["input_ids"])
         assert ours.tokenizer.decode(row.input_ids) == text, title
         mask = np.array(theirs["assistant_masks"]) == 1
@@ -149,12 +149,12 @@ def _weighed(message: Any) -> Any:
 
 def test_glm_after_what_does_not_stop_it() -> None:
     """After an answer another message of the agent follows: the answer has a row of its own."""
-    found = renderer("glm4moe").chat(TALKS["steps in a row"])
-    assert not found.notes[NO_END]
-    assert found.trained == found.steps
-    for row in found.rows:
+    result = renderer("glm4moe").chat(TALKS["steps in a row"])
+    assert not result.notes[NO_END]
+    assert result.trained == result.steps
+    for row in result.rows:
         assert all(text.endswith("<|user|>") for text in spans(row))
-    assert not any("<|assistant|>" in text for row in found.rows for text in spans(row))
+    assert not any("<|assistant|>" in text for row in result.rows for text in spans(row))
 
 
 def test_a_window_leaves_room_for_the_end() -> None:
@@ -164,22 +164,22 @@ def test_a_window_leaves_room_for_the_end() -> None:
     size = len(whole.rows[0].input_ids)
     for limit in (size - 1, size, size + 1):
         options = RenderOptions(max_length=limit, window="sliding")
-        found = renderer("glm4moe", "bytes", options).chat(talk)
-        assert len(found.rows) == 1 + (limit < size)
-        assert found.trained == found.steps, limit
-        assert all(len(row.input_ids) <= limit for row in found.rows)
-        assert all(text.endswith("<|user|>") for row in found.rows for text in spans(row))
+        result = renderer("glm4moe", "bytes", options).chat(talk)
+        assert len(result.rows) == 1 + (limit < size)
+        assert result.trained == result.steps, limit
+        assert all(len(row.input_ids) <= limit for row in result.rows)
+        assert all(text.endswith("<|user|>") for row in result.rows for text in spans(row))
 
 
 def test_a_template_that_leaves_turns_open() -> None:
-    found = made(OPEN).chat(
+    result = made(OPEN).chat(
         chat(
             *(user("a"), agent("", PARIS, OSLO), tool("sunny", "call_1")),
             *(tool("rain", "call_2", "search"), agent("Both."), user("b"), agent("Beta")),
             tools=True,
         )
     )
-    (row,) = found.rows
+    (row,) = result.rows
     assert [text[-8:] for text in spans(row)] == ["<|tool|>", "<|user|>", "<|user|>"]
     assert row.text.endswith("Beta<|user|>")
     assert "</call><call>" in spans(row)[0]
@@ -193,9 +193,9 @@ def test_a_template_that_ignores_the_prompt() -> None:
         *(user("b"), agent("Beta"), user("c"), agent("Gamma")),
         tools=True,
     )
-    found = maker.chat(talk)
-    (row,) = found.rows
-    assert found.trained == 4
+    result = maker.chat(talk)
+    (row,) = result.rows
+    assert result.trained == 4
     assert all(text.endswith("<|end_turn|>") for text in spans(row))
     assert not any("<|turn|>" in text for text in spans(row))
     assert maker.template.stops >= {maker.tokenizer.convert_tokens_to_ids("<|end_turn|>")}
@@ -204,8 +204,8 @@ def test_a_template_that_ignores_the_prompt() -> None:
 def test_marks_that_leave_out_the_end() -> None:
     """The template writes the end of turn after what it marks, so it is trained."""
     maker = made(MARKS_TOO_LITTLE)
-    found = maker.chat(TALKS["turns"])
-    texts = [text for row in found.rows for text in spans(row)]
+    result = maker.chat(TALKS["turns"])
+    texts = [text for row in result.rows for text in spans(row)]
     assert texts == ["One.<|im_end|>", "Two.<|im_end|>", "Three.<|im_end|>"]
 
 
@@ -220,21 +220,21 @@ def test_what_trl_says_of_training_templates() -> None:
         if name in PICTURES:
             continue
         maker = renderer(name)
-        found = maker.chat(TALKS["one answer"])
-        if found.rows and trained(maker.tokenizer):
+        result = maker.chat(TALKS["one answer"])
+        if result.rows and trained(maker.tokenizer):
             agreed += 1
-            assert not found.notes[NO_END], name
+            assert not result.notes[NO_END], name
     assert agreed >= 20
 
 
 def test_no_end_of_turn_is_counted_and_refused() -> None:
     maker = made(NO_TOKEN)
-    found = maker.chat(TALKS["same words"])
-    assert found.trained == 2
-    assert found.notes[NO_END] == 2
+    result = maker.chat(TALKS["same words"])
+    assert result.trained == 2
+    assert result.notes[NO_END] == 2
     with pytest.raises(UsageError, match=r"2 steps that train no end of turn.*end_of_turn=allow"):
-        check_ends(found.notes, maker.options)
-    check_ends(found.notes, RenderOptions(end_of_turn="allow"))
+        check_ends(result.notes, maker.options)
+    check_ends(result.notes, RenderOptions(end_of_turn="allow"))
     check_ends(renderer("qwen2_5").chat(TALKS["turns"]).notes, RenderOptions())
 
 
@@ -242,16 +242,16 @@ def test_an_end_inside_a_conversation_that_stops_nothing() -> None:
     """gpt-oss ends an answer in history with a token at which it does not stop."""
     exact = renderer("gptoss").chat(TALKS["turns"])
     assert not exact.notes[NO_END]
-    one = renderer("gptoss", "bytes", RenderOptions(history="one_row")).chat(TALKS["turns"])
-    assert len(one.rows) == 1
-    assert one.notes[NO_END] == 2
+    result = renderer("gptoss", "bytes", RenderOptions(history="one_row")).chat(TALKS["turns"])
+    assert len(result.rows) == 1
+    assert result.notes[NO_END] == 2
 
 
 def test_stops_of_a_generation_config(tmp_path: Path) -> None:
     maker = made(NO_TOKEN)
     assert stop_ids(str(tmp_path)) == ()
-    for told, wanted in ((7, (7,)), ([9, 7, 7], (7, 9)), (None, ()), ("x", ()), (True, ())):
-        (tmp_path / "generation_config.json").write_text(json.dumps({"eos_token_id": told}))
+    for messages, wanted in ((7, (7,)), ([9, 7, 7], (7, 9)), (None, ()), ("x", ()), (True, ())):
+        (tmp_path / "generation_config.json").write_text(json.dumps({"eos_token_id": messages}))
         assert stop_ids(str(tmp_path)) == wanted
     (tmp_path / "generation_config.json").write_text("[]")
     assert stop_ids(str(tmp_path)) == ()

@@ -50,28 +50,28 @@ def pairs() -> Iterator[object]:
 
 def check(made: Renderer, asked: Chat, wanted: Ends) -> Rendered:
     """Render a chat and compare all of it with the oracle."""
-    found = made.chat(asked)
+    chat = made.chat(asked)
     weighed = {message.step: message.weight for message in asked.messages if message.weight}
-    assert found.steps == len(weighed) == found.trained + found.lost.total()
-    if found.rejected is not None:
-        assert not found.rows
-        return found
+    assert chat.steps == len(weighed) == chat.trained + chat.lost.total()
+    if chat.rejected is not None:
+        assert not chat.rows
+        return chat
     prepared = ready(made, asked)
     seen: Counter[int] = Counter()
     inexact = unknown = 0
-    for row in found.rows:
-        for one in check_row(made, prepared, row, wanted):
-            seen[prepared.messages[one.index].step] += 1
-            inexact += not one.exact and one.index > 0
+    for row in chat.rows:
+        for item in check_row(made, prepared, row, wanted):
+            seen[prepared.messages[item.index].step] += 1
+            inexact += not item.exact and item.index > 0
             # Before the first message there is no prompt that transformers would write.
-            unknown += one.index == 0
+            unknown += item.index == 0
     assert set(seen) | set(weighed) == set(weighed)
-    assert len(seen) == found.trained
-    noted = found.notes["steps whose prompt at inference is another one"]
-    noted += found.notes["steps put after their prompt, which the template rewrites later"]
+    assert len(seen) == chat.trained
+    noted = chat.notes["steps whose prompt at inference is another one"]
+    noted += chat.notes["steps put after their prompt, which the template rewrites later"]
     assert noted >= inexact
-    assert found.notes["steps whose prompt at inference is another one"] <= inexact + unknown
-    return found
+    assert chat.notes["steps whose prompt at inference is another one"] <= inexact + unknown
+    return chat
 
 
 @pytest.mark.parametrize(("name", "kind"), list(pairs()))
@@ -88,19 +88,19 @@ def test_tools_as_text(name: str) -> None:
     """A template without tools takes them as text; every step is trained."""
     made = renderer(name, "bytes", RenderOptions(tools="text"))
     for title in ("tool", "tool with words", "parallel", "masked call"):
-        found = check(made, TALKS[title], ends(name))
-        assert found.rejected is None
-        assert found.trained == found.steps
+        result = check(made, TALKS[title], ends(name))
+        assert result.rejected is None
+        assert result.trained == result.steps
 
 
 @pytest.mark.parametrize("name", ["llama3_1", "gptoss"])
 def test_calls_one_by_one(name: str) -> None:
     made = renderer(name, "bytes", RenderOptions(parallel_calls="split"))
     assert renderer(name).chat(TALKS["parallel"]).rejected is not None
-    found = made.chat(TALKS["parallel"])
-    assert found.rejected is None
-    assert found.trained == found.steps == 2
-    text = found.rows[-1].text
+    chat = made.chat(TALKS["parallel"])
+    assert chat.rejected is None
+    assert chat.trained == chat.steps == 2
+    text = chat.rows[-1].text
     talk = text[text.index("Both?") :]
     places = [talk.index(word) for word in ("Paris", "sunny", "Oslo", "rain", "Sunny")]
     assert places == sorted(places)
@@ -111,16 +111,16 @@ def test_words_under_the_loss(name: str) -> None:
     """What the labels say, decoded, is what the trained messages say, and nothing else."""
     made = renderer(name)
     for title, talk in TALKS.items():
-        found = made.chat(talk)
-        for row in found.rows:
+        chat = made.chat(talk)
+        for row in chat.rows:
             words = "".join(row.text[start:end] for _, start, end in row.spans)
             ids = row.labels[row.labels != IGNORED]
-            if not found.notes["tokens across the edge of a step, not trained"]:
+            if not chat.notes["tokens across the edge of a step, not trained"]:
                 assert made.tokenizer.decode(ids) == words, title
             for message in talk.messages:
                 if message.weight and message.step in row.step_index:
                     assert message.text.strip() in words
-                    assert all(one.name in words for one in message.calls)
+                    assert all(item.name in words for item in message.calls)
 
 
 @pytest.mark.parametrize(("name", "kind"), [(name, KINDS[i % 5]) for i, name in enumerate(SOME)])

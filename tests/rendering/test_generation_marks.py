@@ -50,9 +50,9 @@ def words(text: str, talk: Chat, **values: Any) -> list[tuple[int, str]]:
     made: Renderer = renderer(
         "qwen2_5", "bytes", RenderOptions(chat_template=text + PROMPT, **values)
     )
-    found = made.chat(talk)
-    assert found.trained == found.steps
-    return [(step, row.text[a:b]) for row in found.rows for step, a, b in row.spans]
+    result = made.chat(talk)
+    assert result.trained == result.steps
+    return [(step, row.text[a:b]) for row in result.rows for step, a, b in row.spans]
 
 
 @pytest.mark.parametrize("history", ["exact", "one_row"])
@@ -64,9 +64,9 @@ def test_a_masked_step_marked_twice_is_not_trained(check: str, history: str) -> 
     )
     for size in (4, 6):
         part = Chat("t", 0, 0, talk.messages[:size])
-        found = words(APART, part, check=check, history=history)
-        said = [(3, "plain Beta<|im_end|>"), (5, "plain Gamma<|im_end|>")]
-        assert found == said[: size // 2 - 1]
+        result = words(APART, part, check=check, history=history)
+        output = [(3, "plain Beta<|im_end|>"), (5, "plain Gamma<|im_end|>")]
+        assert result == output[: size // 2 - 1]
 
 
 @pytest.mark.parametrize("check", ["sampled", "all"])
@@ -79,5 +79,5 @@ def test_marks_around_users_are_not_trained(check: str) -> None:
 def test_right_marks_are_taken_at_their_word(check: str) -> None:
     # The same words twice, and an agent that begins.
     talk = chat(agent("yes"), user("yes"), agent("yes"), agent("yes", weight=0.0), agent(" no "))
-    found = words(RIGHT, talk, check=check)
-    assert found == [(0, "yes<|im_end|>"), (2, "yes<|im_end|>"), (4, " no <|im_end|>")]
+    result = words(RIGHT, talk, check=check)
+    assert result == [(0, "yes<|im_end|>"), (2, "yes<|im_end|>"), (4, " no <|im_end|>")]

@@ -49,9 +49,9 @@ def _calling(arguments):
 
 @pytest.mark.parametrize("arguments", ['{"a": NaN}', '{"a": 1e400}', '{"a": 1, "a": 2}', "[1]"])
 def test_arguments_that_are_no_json_object_are_not_trained(arguments):
-    found = Renderer.load("tiny").trajectory(_calling(arguments))
-    assert found.lost == {"arguments of a call are no JSON object": 1}
-    assert [step for row in found.rows for step, _, _ in row.spans] == [2]
+    trajectory = Renderer.load("tiny").trajectory(_calling(arguments))
+    assert trajectory.lost == {"arguments of a call are no JSON object": 1}
+    assert [step for row in trajectory.rows for step, _, _ in row.spans] == [2]
 
 
 def test_half_characters_become_replacement_characters():
@@ -59,16 +59,16 @@ def test_half_characters_become_replacement_characters():
     trajectory = _calling('{"a": "\\ud83d", "b": "\\ud83d\\ude00"}')
     trajectory.tools = '[{"name": "f", "description": "\\ud800"}]'
     trajectory.steps[0].text = "go \ud801"
-    found = renderer.trajectory(trajectory)
-    assert found.trained == found.steps == 2
-    assert "\ufffd" in found.rows[0].text
-    assert "\U0001f600" in found.rows[0].text
+    result = renderer.trajectory(trajectory)
+    assert result.trained == result.steps == 2
+    assert "\ufffd" in result.rows[0].text
+    assert "\U0001f600" in result.rows[0].text
 
 
 def test_a_weight_beyond_float32_is_not_trained(tmp_path):
     store = _store(tmp_path / "s", ["one"], weight=1e300)
-    found = Renderer.load("tiny").trajectory(store.get("d/0"))
-    assert (found.trained, found.lost.total(), found.rows) == (0, 1, [])
+    trajectory = Renderer.load("tiny").trajectory(store.get("d/0"))
+    assert (trajectory.trained, trajectory.lost.total(), trajectory.rows) == (0, 1, [])
 
 
 def test_growing_stores_do_not_share_rows(tmp_path):
@@ -80,9 +80,9 @@ def test_growing_stores_do_not_share_rows(tmp_path):
         builder.step({"source": "user", "kind": "message", "text": "Who?"})
         builder.step({"source": "agent", "kind": "llm_turn", "text": name})
         builder.finish()
-        one = write_store(tmp_path / f"one-{name}", builder).get("d/x")
+        value = write_store(tmp_path / f"one-{name}", builder).get("d/x")
         growing = adp.grow(tmp_path / name)
-        growing.append(one)
+        growing.append(value)
         report = render_store(Store.open(str(tmp_path / name)), "tiny")
         row = pq.read_table(report.files()[0])["input_ids"].to_pylist()[0]
         texts.append(Renderer.load("tiny").tokenizer.decode(row))
@@ -112,15 +112,15 @@ def test_a_damaged_cache_is_made_anew(tmp_path, damage):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"template_options": {"messages": []}}, "messages"),
         ({"template_options": {"x": float("nan")}}, "plain JSON"),
         ({"date": "2024-13-45"}, "month"),
     ],
 )
-def test_options_that_no_template_can_be_given(options, said):
-    with pytest.raises(ValueError, match=said):
+def test_options_that_no_template_can_be_given(options, message):
+    with pytest.raises(ValueError, match=message):
         RenderOptions(**options)
 
 
@@ -158,7 +158,7 @@ def test_parts_of_a_step_stay_together_in_windows():
     for window in ("keep_start", "keep_ends", "sliding"):
         for limit in range(40, 400, 60):
             options = RenderOptions(parallel_calls="split", max_length=limit, window=window)
-            found = Renderer.load("tiny", options).trajectory(trajectory)
-            own = [row.text[a:b] for row in found.rows for step, a, b in row.spans if step == 1]
-            assert own in ([], both), (window, limit)
-            assert found.steps == found.trained + found.lost.total()
+            result = Renderer.load("tiny", options).trajectory(trajectory)
+            rows = [row.text[a:b] for row in result.rows for step, a, b in row.spans if step == 1]
+            assert rows in ([], both), (window, limit)
+            assert result.steps == result.trained + result.lost.total()

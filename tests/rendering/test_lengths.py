@@ -41,12 +41,12 @@ def test_windows_cost_what_counting_says(rows, cut, tmp_path_factory):
     for index, some in enumerate((rows[:cut], rows[cut:])):
         files.append(folder / f"part-{index}.parquet")
         pq.write_table(rows_table([_row(parts) for parts in some]), files[-1], row_group_size=3)
-    found = lengths_of(files)
+    lengths = lengths_of(files)
     sizes = [sum(count for _, count in parts) for parts in rows]
     trained = sum(count for parts in rows for step, count in parts if step >= 0)
-    assert found.quantiles[1.0] == max(sizes)
-    assert found.quantiles[0.5] == sorted(sizes)[(len(sizes) - 1) // 2]
-    for cost in found.windows:
+    assert lengths.quantiles[1.0] == max(sizes)
+    assert lengths.quantiles[0.5] == sorted(sizes)[(len(sizes) - 1) // 2]
+    for cost in lengths.windows:
         late = dropped = alone = 0
         for parts, size in zip(rows, sizes, strict=True):
             end = head = 0
@@ -61,11 +61,11 @@ def test_windows_cost_what_counting_says(rows, cut, tmp_path_factory):
         assert cost.fits == sum(size <= cost.tokens for size in sizes)
         for share, count in ((cost.drop, dropped), (cost.keep_start, late), (cost.sliding, alone)):
             assert math.isclose(share, count / max(trained, 1))
-    assert found.windows[-1].fits == len(rows)
-    assert [cost.tokens for cost in found.windows] == list(WINDOWS[: len(found.windows)])
+    assert lengths.windows[-1].fits == len(rows)
+    assert [cost.tokens for cost in lengths.windows] == list(WINDOWS[: len(lengths.windows)])
 
 
 def test_no_rows_are_no_error(tmp_path):
-    found = lengths_of([])
-    assert found.quantiles[1.0] == 0
-    assert len(found.windows) == 1
+    lengths = lengths_of([])
+    assert lengths.quantiles[1.0] == 0
+    assert len(lengths.windows) == 1

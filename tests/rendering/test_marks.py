@@ -31,7 +31,7 @@ TALKS = {
 def private(talk: Chat) -> Chat:
     """The chat with characters of private use in place of other ones."""
     table = str.maketrans(PLAIN, PRIVATE)
-    messages = [replace(one, text=one.text.translate(table)) for one in talk.messages]
+    messages = [replace(message, text=message.text.translate(table)) for message in talk.messages]
     return replace(talk, messages=tuple(messages))
 
 
@@ -44,10 +44,10 @@ def test_marks_in_the_data_change_nothing(name: str, check: str, history: str) -
     for title, talk in TALKS.items():
         if title == "tool" and made.template.forms.arguments is None:
             continue
-        right, found = made.chat(talk), made.chat(private(talk))
-        assert right.trained == right.steps == found.trained
-        assert [row.spans for row in found.rows] == [row.spans for row in right.rows], title
-        assert found.notes == right.notes
+        right, result = made.chat(talk), made.chat(private(talk))
+        assert right.trained == right.steps == result.trained
+        assert [row.spans for row in result.rows] == [row.spans for row in right.rows], title
+        assert result.notes == right.notes
 
 
 def test_marks_are_free() -> None:
@@ -61,7 +61,7 @@ def test_marks_are_free() -> None:
 
 def test_a_chat_with_every_private_character_is_refused_or_right() -> None:
     every = "".join(map(chr, range(0xE000, 0xF900)))
-    found = renderer("deepseekv3").chat(chat(user(every), agent("A"), user("two"), agent("B")))
-    for row in found.rows:
+    result = renderer("deepseekv3").chat(chat(user(every), agent("A"), user("two"), agent("B")))
+    for row in result.rows:
         assert not any(every[0] in row.text[start:end] for _, start, end in row.spans)
-    assert found.trained + sum(found.lost.values()) == found.steps
+    assert result.trained + sum(result.lost.values()) == result.steps

@@ -64,26 +64,26 @@ def chats(draw: st.DrawFn) -> Chat:
 @settings(max_examples=examples(60))
 def test_each_step_is_trained_where_the_row_shows_it(name: str, chat: Chat) -> None:
     asked = {message.step for message in chat.messages if message.weight}
-    found = renderer(name, "one_row").chat(chat)
-    if found.rejected:
-        assert found.lost.total() == len(asked)
+    result = renderer(name, "one_row").chat(chat)
+    if result.rejected:
+        assert result.lost.total() == len(asked)
         return
-    assert len(found.rows) == bool(asked)
-    assert found.trained == len(asked)
-    assert not found.notes[MISSING]
-    for row in found.rows:
+    assert len(result.rows) == bool(asked)
+    assert result.trained == len(asked)
+    assert not result.notes[MISSING]
+    for row in result.rows:
         spans = {(first, end) for _, first, end in row.spans}
         inside = [row.text[first:end] for first, end in sorted(spans)]
-        own = {f"{kind}{step}x" for kind in ("said", "thought", "call") for step in asked}
+        ours = {f"{kind}{step}x" for kind in ("said", "thought", "call") for step in asked}
         trained = [word for text in inside for word in WORD.findall(text)]
-        assert set(trained) <= own
+        assert set(trained) <= ours
         # What stands in the row and is to be trained is trained, each time.
-        assert sorted(trained) == sorted(word for word in WORD.findall(row.text) if word in own)
+        assert sorted(trained) == sorted(word for word in WORD.findall(row.text) if word in ours)
     exact = renderer(name, "exact").chat(chat)
     if len(exact.rows) == 1:
-        assert [row.spans for row in found.rows] == [row.spans for row in exact.rows]
-        assert not found.notes[DRIFT]
-    assert renderer(name, "one_row", "all").chat(chat).notes == found.notes
+        assert [row.spans for row in result.rows] == [row.spans for row in exact.rows]
+        assert not result.notes[DRIFT]
+    assert renderer(name, "one_row", "all").chat(chat).notes == result.notes
 
 
 def test_reasoning_is_trained_where_it_stands() -> None:
@@ -93,11 +93,11 @@ def test_reasoning_is_trained_where_it_stands() -> None:
         Message("user", "two", 2),
         Message("assistant", "second", 3, reasoning="how", weight=1.0),
     )
-    found = renderer("qwen3", "one_row").chat(Chat("t", 0, 0, messages))
-    (row,) = found.rows
+    chat = renderer("qwen3", "one_row").chat(Chat("t", 0, 0, messages))
+    (row,) = chat.rows
     assert [row.text[first:end] for _, first, end in row.spans] == [
         "first<|im_end|>",
         "<think>\nhow\n</think>\n\nsecond<|im_end|>",
     ]
-    assert found.notes[DRIFT] == 1
+    assert chat.notes[DRIFT] == 1
     assert len(renderer("qwen3", "exact").chat(Chat("t", 0, 0, messages)).rows) == 2

@@ -33,30 +33,30 @@ def _pair(**columns):
 
 
 def test_the_prompt_is_what_both_sides_have_in_common(tmp_path):
-    found = pair_chats(_store(tmp_path / "s", edit=False), _pair())
-    assert isinstance(found, PairChats)
-    assert found.shared == 1
-    assert [found.chosen.messages[i].text for i in found.chosen.trained()] == [
+    result = pair_chats(_store(tmp_path / "s", edit=False), _pair())
+    assert isinstance(result, PairChats)
+    assert result.shared == 1
+    assert [result.chosen.messages[i].text for i in result.chosen.trained()] == [
         "good one",
         "good two",
     ]
     # A masked step has no part in the loss of a longer side.
-    assert [found.rejected.messages[i].text for i in found.rejected.trained()] == ["bad one"]
+    assert [result.rejected.messages[i].text for i in result.rejected.trained()] == ["bad one"]
 
 
 def test_a_pair_of_single_steps_is_about_these_steps(tmp_path):
     pair = _pair(level="step", chosen_from=3, rejected_from=3)
-    found = pair_chats(_store(tmp_path / "s", edit=False), pair)
-    assert isinstance(found, PairChats)
-    assert [found.rejected.messages[i].text for i in found.rejected.trained()] == ["bad two"]
+    result = pair_chats(_store(tmp_path / "s", edit=False), pair)
+    assert isinstance(result, PairChats)
+    assert [result.rejected.messages[i].text for i in result.rejected.trained()] == ["bad two"]
 
 
 def test_a_side_whose_context_was_edited_is_refused(tmp_path):
-    found = pair_chats(_store(tmp_path / "s", edit=True), _pair())
-    assert isinstance(found, BadPair)
-    assert "edited" in found.reason
+    result = pair_chats(_store(tmp_path / "s", edit=True), _pair())
+    assert isinstance(result, BadPair)
+    assert "edited" in result.reason
 
 
 def test_a_side_that_is_not_there_is_refused(tmp_path):
-    found = pair_chats(_store(tmp_path / "s", edit=False), _pair(rejected_id="d/gone"))
-    assert isinstance(found, BadPair)
+    result = pair_chats(_store(tmp_path / "s", edit=False), _pair(rejected_id="d/gone"))
+    assert isinstance(result, BadPair)

@@ -84,15 +84,15 @@ def test_the_same_bytes_however_it_is_made(tmp_path: Path, monkeypatch: pytest.M
 
 def test_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ADP_CACHE", str(tmp_path / "cache"))
-    one, other = small_store(tmp_path / "one"), small_store(tmp_path / "other", "others")
-    first = render_store(one, "tiny", workers=1)
-    again = render_store(one, "tiny", workers=1)
+    result, other = small_store(tmp_path / "one"), small_store(tmp_path / "other", "others")
+    first = render_store(result, "tiny", workers=1)
+    again = render_store(result, "tiny", workers=1)
     assert not first.cached
     assert again.cached
     assert again.folder == first.folder
     assert {**vars(again), "cached": False} == vars(first)
     second = render_store(other, "tiny", workers=1)
-    shorter = render_store(one, "tiny", options=RenderOptions(max_length=64), workers=1)
+    shorter = render_store(result, "tiny", options=RenderOptions(max_length=64), workers=1)
     folders = {first.folder, second.folder, shorter.folder}
     assert len(folders) == 3
     assert not second.cached
@@ -123,8 +123,8 @@ def test_rows_and_losses_add_up(tmp_path: Path) -> None:
         kept = (rows["labels"].explode() != -100) == (rows["loss_weights"].explode() > 0)
         assert kept.all()
         assert report.fractional
-        told = json.loads((folder / "render.json").read_text())
-        assert told["steps"] == report.steps
+        messages = json.loads((folder / "render.json").read_text())
+        assert messages["steps"] == report.steps
         made = Renderer.load("tiny", options)
         alone = [row for run in store.trajectories() for row in made.trajectory(run).rows]
         assert rows["input_ids"].to_list() == [row.input_ids.tolist() for row in alone]
@@ -140,20 +140,20 @@ def test_real_samples(sample: str, tmp_path: Path) -> None:
 
     convert([str(DATA / sample)], str(tmp_path / "store"))
     store = Store.open(str(tmp_path / "store"))
-    told = [store.resolve(run) for run, _ in zip(store.trajectories(), range(3), strict=False)]
+    resolves = [store.resolve(run) for run, _ in zip(store.trajectories(), range(3), strict=False)]
     trained = 0
     for name in ("qwen2_5", "qwen3", "llama3_1", "gptoss", "mistral_tekken"):
         for options in (RenderOptions(), RenderOptions(max_length=3000, window="sliding")):
             made = renderer(name, "bytes", options)
-            for run in told:
+            for run in resolves:
                 if len(run.steps) > 40:
                     continue
-                found = made.trajectory(run)
-                steps = [set(row.step_index.tolist()) - {-1} for row in found.rows]
-                assert found.steps == found.trained + found.lost.total()
-                assert found.trained == sum(map(len, steps)) == len(set().union(*steps))
+                trajectory = made.trajectory(run)
+                steps = [set(row.step_index.tolist()) - {-1} for row in trajectory.rows]
+                assert trajectory.steps == trajectory.trained + trajectory.lost.total()
+                assert trajectory.trained == sum(map(len, steps)) == len(set().union(*steps))
                 assert all(
-                    len(row.input_ids) <= (options.max_length or 1 << 30) for row in found.rows
+                    len(row.input_ids) <= (options.max_length or 1 << 30) for row in trajectory.rows
                 )
-                trained += found.trained
+                trained += trajectory.trained
     assert trained

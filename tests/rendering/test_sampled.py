@@ -88,32 +88,32 @@ def turns(draw: st.DrawFn, number: int) -> list[Message]:
     text = draw(TEXTS)
     reasoning = draw(st.sampled_from([None, None, "so", " well \n", "<|im_end|>"]))
     weight = draw(st.sampled_from([1.0, 1.0, 0.5, 0.0])) if text or calls or reasoning else 0.0
-    own = Message("assistant", text, number, reasoning=reasoning, calls=calls, weight=weight)
+    message = Message("assistant", text, number, reasoning=reasoning, calls=calls, weight=weight)
     results = [Message("tool", draw(TEXTS), number, call_id=c.call_id, name=c.name) for c in calls]
-    return [own, *results]
+    return [message, *results]
 
 
 @cache
 def renderer(name: str, check: str) -> Renderer:
     """Kept over all examples: what one chat taught must hold for the next."""
-    own = {"last_turn": LAST_TURN, "words_decide": WORDS_DECIDE, "tiny": None}
-    text = own[name] if name in own else (TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8")
+    ours = {"last_turn": LAST_TURN, "words_decide": WORDS_DECIDE, "tiny": None}
+    text = ours[name] if name in ours else (TEMPLATES / f"{name}.jinja").read_text(encoding="utf-8")
     options: dict[str, Any] = {"chat_template": text, "check": check, "parallel_calls": "split"}
     return Renderer.load("tiny", RenderOptions(**options))
 
 
-def plain(chat: Chat, found: Rendered, *, exact: bool = True) -> Any:
+def plain(chat: Chat, value: Rendered, *, exact: bool = True) -> Any:
     """All that a chat gives, to be compared."""
     rows = [
         (row.input_ids.tolist(), row.labels.tolist(), row.step_index.tolist(), row.spans)
-        for row in found.rows
+        for row in value.rows
     ]
-    notes = {key: count for key, count in found.notes.items() if key != OTHER}
+    notes = {key: count for key, count in value.notes.items() if key != OTHER}
     # A text with a special token hides where the prompt of its step ends.
     words = [message.text + (message.reasoning or "") for message in chat.messages]
     if exact and not any(token in text for text in words for token in ("<|", "<think>")):
-        notes[OTHER] = found.notes[OTHER]
-    return rows, found.steps, found.trained, found.lost, notes, found.rejected
+        notes[OTHER] = value.notes[OTHER]
+    return rows, value.steps, value.trained, value.lost, notes, value.rejected
 
 
 @pytest.mark.parametrize("name", ["tiny", "last_turn", *FEW])
@@ -164,7 +164,7 @@ def test_few_prefixes_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     for _ in range(2):
         renders.clear()
-        found = quick.chat(talk(*["a word"] * 40))
-        assert found.trained == 40
+        chat = quick.chat(talk(*["a word"] * 40))
+        assert chat.trained == 40
     # The chat, the chat with marks, and one message that is compared all the same.
     assert len(renders) == 3

@@ -46,19 +46,19 @@ FORMS = {
 
 @pytest.mark.parametrize("name", FORMS)
 def test_forms(name: str) -> None:
-    found = renderer(name).template.forms
+    forms = renderer(name).template.forms
     letters = {
-        "w": found.text_with_calls,
-        "r": found.results,
-        "t": found.tools,
-        "s": found.system,
-        "p": found.parallel,
-        "a": found.alternates,
-        "i": found.short_ids,
+        "w": forms.text_with_calls,
+        "r": forms.results,
+        "t": forms.tools,
+        "s": forms.system,
+        "p": forms.parallel,
+        "a": forms.alternates,
+        "i": forms.short_ids,
     }
-    said = "".join(letter for letter, true in letters.items() if true)
+    text = "".join(letter for letter, true in letters.items() if true)
     arguments, wanted, reasoning = FORMS[name]
-    assert (found.arguments, sorted(said), found.reasoning) == (
+    assert (forms.arguments, sorted(text), forms.reasoning) == (
         arguments,
         sorted(wanted),
         reasoning,
@@ -79,15 +79,15 @@ def test_forms(name: str) -> None:
     ],
 )
 def test_prompt_and_tail(name: str, prompt: str, tail: str) -> None:
-    found = renderer(name).template.forms
-    assert (found.prompt, found.answer.tail) == (prompt, tail)
+    forms = renderer(name).template.forms
+    assert (forms.prompt, forms.answer.tail) == (prompt, tail)
 
 
 def test_a_message_stands_after_its_prompt() -> None:
     """The template writes the system in the last user's turn: in each row it is there."""
-    found = renderer("mistral").chat(TALKS["turns"])
-    assert len(found.rows) == 3
-    for row in found.rows:
+    result = renderer("mistral").chat(TALKS["turns"])
+    assert len(result.rows) == 3
+    for row in result.rows:
         start = row.spans[-1][1]
         question = row.text.rindex("[INST]", 0, start)
         assert row.text[question:start].startswith("[INST]Be short.\n\n")
@@ -108,18 +108,18 @@ def test_two_templates_of_one_tokenizer() -> None:
         chat_template=chat_template,
         **{"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>"},
     )
-    found = Renderer(both, RenderOptions())
+    result = Renderer(both, RenderOptions())
     for title, name in (("tool", "hermes_2_pro"), ("turns", "qwen2_5_vl")):
         alone = Renderer(made, RenderOptions(chat_template=template(name)))
-        assert found.chat(TALKS[title]).rows[0].text == alone.chat(TALKS[title]).rows[0].text
+        assert result.chat(TALKS[title]).rows[0].text == alone.chat(TALKS[title]).rows[0].text
 
 
 def test_reasoning_that_is_not_written_is_noted() -> None:
     """Gemma 4 wrote reasoning beside calls alone at first."""
-    found = renderer("gemma4").chat(TALKS["reasoning"])
-    assert found.notes["steps whose reasoning the template drops"] == 1
-    found = renderer("qwen3").chat(TALKS["reasoning and tools"])
-    assert not found.notes["steps whose reasoning the template drops"]
+    result = renderer("gemma4").chat(TALKS["reasoning"])
+    assert result.notes["steps whose reasoning the template drops"] == 1
+    result = renderer("qwen3").chat(TALKS["reasoning and tools"])
+    assert not result.notes["steps whose reasoning the template drops"]
 
 
 def test_a_call_after_words_that_nothing_ends() -> None:
@@ -129,9 +129,9 @@ def test_a_call_after_words_that_nothing_ends() -> None:
         *(user("b"), agent("", OSLO), tool("rain", "call_2"), agent("Rain.")),
         tools=True,
     )
-    found = renderer("deepseekv3").chat(talk)
-    assert found.trained == found.steps == 4
-    words = [row.text[start:end] for row in found.rows for _, start, end in row.spans]
+    result = renderer("deepseekv3").chat(talk)
+    assert result.trained == result.steps == 4
+    words = [row.text[start:end] for row in result.rows for _, start, end in row.spans]
     assert any(text.startswith("\n<\uff5ctool▁call▁begin") and "Oslo" in text for text in words)
 
 
@@ -147,9 +147,9 @@ NO_PROMPT_IN_COMMON = """\
 def test_what_ends_the_turn_of_a_user_is_not_trained() -> None:
     """Another token ends the last turn, so nothing tells where the model begins."""
     made = renderer("qwen2_5", "bytes", RenderOptions(chat_template=NO_PROMPT_IN_COMMON))
-    found = made.chat(chat(user("one"), agent("Alpha"), user("two"), agent("Beta")))
-    assert found.trained + sum(found.lost.values()) == found.steps == 2
-    for row in found.rows:
+    result = made.chat(chat(user("one"), agent("Alpha"), user("two"), agent("Beta")))
+    assert result.trained + sum(result.lost.values()) == result.steps == 2
+    for row in result.rows:
         assert not any(row.text[start:end].startswith("<|im_end|>") for _, start, end in row.spans)
 
 
@@ -165,20 +165,20 @@ def test_a_later_system_message_that_is_dropped_is_noted(name: str, dropped: int
         *(system("First rule."), user("a"), agent("Alpha")),
         *(system("Other rule."), user("b"), agent("Beta")),
     )
-    found = renderer(name).chat(talk)
-    assert found.trained == 2
-    assert found.notes[SYSTEM_DROPPED] == dropped
-    text = found.rows[-1].text
+    result = renderer(name).chat(talk)
+    assert result.trained == 2
+    assert result.notes[SYSTEM_DROPPED] == dropped
+    text = result.rows[-1].text
     assert ("First rule." in text) + ("Other rule." in text) == 2 - dropped
     assert not renderer(name).chat(TALKS["turns"]).notes[SYSTEM_DROPPED]
 
 
 def test_a_template_in_which_roles_take_turns_drops_a_system_message() -> None:
     talk = chat(system("First."), user("a"), system("Other."), user("b"), agent("Beta"))
-    found = renderer("cohere").chat(talk)
-    assert found.trained == 1
-    assert "Other." not in found.rows[0].text
-    assert found.notes[SYSTEM_DROPPED] == 1
+    result = renderer("cohere").chat(talk)
+    assert result.trained == 1
+    assert "Other." not in result.rows[0].text
+    assert result.notes[SYSTEM_DROPPED] == 1
 
 
 @pytest.mark.parametrize(
@@ -192,16 +192,16 @@ def test_a_template_in_which_roles_take_turns_drops_a_system_message() -> None:
     ],
 )
 def test_words_that_are_dropped_are_noted(name: str, text: str, dropped: int) -> None:
-    found = renderer(name).chat(chat(user("q"), agent(text)))
-    assert found.trained == 1
-    assert found.notes[WORDS_DROPPED] == dropped
+    result = renderer(name).chat(chat(user("q"), agent(text)))
+    assert result.trained == 1
+    assert result.notes[WORDS_DROPPED] == dropped
 
 
 @pytest.mark.parametrize("name", ["deepseekv3", "deepseek_r1_distill"])
 def test_words_that_hide_where_they_begin_are_lost_or_noted(name: str) -> None:
-    found = renderer(name).chat(chat(user("q"), agent("X</think>y")))
-    assert found.trained + sum(found.lost.values()) == found.steps == 1
-    assert found.notes[WORDS_DROPPED] == found.trained
+    result = renderer(name).chat(chat(user("q"), agent("X</think>y")))
+    assert result.trained + sum(result.lost.values()) == result.steps == 1
+    assert result.notes[WORDS_DROPPED] == result.trained
 
 
 @pytest.mark.parametrize("name", ["qwen3", "gptoss", "glm4moe", "mistral", "granite", "gemma4_v5"])

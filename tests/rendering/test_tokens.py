@@ -77,9 +77,9 @@ PARTS = st.sampled_from(
 
 def whole(name: str, text: str) -> Tokens:
     """The tokens by the tokenizer alone."""
-    found = encoder(name)._backend.encode(text, add_special_tokens=False)
-    places = np.array(found.offsets, np.int32).reshape(-1, 2)
-    return Tokens(np.array(found.ids, np.int32), places[:, 0], places[:, 1])
+    data = encoder(name)._backend.encode(text, add_special_tokens=False)
+    places = np.array(data.offsets, np.int32).reshape(-1, 2)
+    return Tokens(np.array(data.ids, np.int32), places[:, 0], places[:, 1])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -88,9 +88,9 @@ def whole(name: str, text: str) -> Tokens:
 def test_pieces_are_the_whole(name: str, parts: list[str], data: st.DataObject) -> None:
     text = "".join(parts)
     expected = whole(name, text)
-    found = encoder(name).encode(text)
+    result = encoder(name).encode(text)
     for field in ("ids", "starts", "ends"):
-        assert getattr(found, field).tolist() == getattr(expected, field).tolist()
+        assert getattr(result, field).tolist() == getattr(expected, field).tolist()
     assert encoder(name).count(text) == len(expected.ids)
     start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(text))] * 2)))
     quick = encoder(name).encode(text, [start, end])
@@ -156,9 +156,9 @@ def test_words_are_cut_as_the_tokenizer_cuts_them(name: str, text: str) -> None:
     encoder = splitting(name)
     assert encoder._pieces._words is not None
     expected = encoder._backend.encode(text, add_special_tokens=False)
-    found = encoder.encode(text)
-    assert found.ids.tolist() == expected.ids
-    assert list(zip(found.starts.tolist(), found.ends.tolist(), strict=True)) == expected.offsets
+    data = encoder.encode(text)
+    assert data.ids.tolist() == expected.ids
+    assert list(zip(data.starts.tolist(), data.ends.tolist(), strict=True)) == expected.offsets
 
 
 ODD: dict[str, dict[str, Any]] = {
@@ -176,10 +176,10 @@ def odd(name: str) -> Encoder:
     values = ODD[name]
     backend = Tokenizer(models.BPE(**values))
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    own = {key: text for key, text in values.items() if key.endswith("fix")}
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet()) if own else []
+    texts = {key: text for key, text in values.items() if key.endswith("fix")}
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet()) if texts else []
     trainer = trainers.BpeTrainer(
-        **{"vocab_size": 700 if own else 60, "special_tokens": ["<unk>"], **own},
+        **{"vocab_size": 700 if texts else 60, "special_tokens": ["<unk>"], **texts},
         initial_alphabet=alphabet,
         show_progress=False,
     )
@@ -195,11 +195,11 @@ def odd(name: str) -> Encoder:
 @settings(max_examples=examples(50))
 def test_odd_models_are_left_to_the_library(name: str, text: str) -> None:
     encoder = odd(name)
-    for one in (text, f"<|a|>{text} the quick {{brown}} fox @ 12# zebra</t>"):
-        expected = encoder._backend.encode(one, add_special_tokens=False)
-        found = encoder.encode(one)
-        assert found.ids.tolist() == expected.ids
-        places = zip(found.starts.tolist(), found.ends.tolist(), strict=True)
+    for item in (text, f"<|a|>{text} the quick {{brown}} fox @ 12# zebra</t>"):
+        expected = encoder._backend.encode(item, add_special_tokens=False)
+        data = encoder.encode(item)
+        assert data.ids.tolist() == expected.ids
+        places = zip(data.starts.tolist(), data.ends.tolist(), strict=True)
         assert list(places) == expected.offsets
 
 

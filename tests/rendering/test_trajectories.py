@@ -36,8 +36,8 @@ def trajectory(*steps: dict[str, Any], **columns: Any) -> Trajectory:
     has, and whether it has a text; all other keys are columns.
     """
     made = []
-    for index, told in enumerate(steps):
-        given_keys = {"source": "agent", "kind": None, **told}
+    for index, messages in enumerate(steps):
+        given_keys = {"source": "agent", "kind": None, **messages}
         calls, results = given_keys.pop("calls", 0), given_keys.pop("results", None)
         has_text = given_keys.pop("words", True)
         step = Step(step=index, text=word("step", index) if has_text else None, **given_keys)
@@ -61,9 +61,9 @@ def trajectory(*steps: dict[str, Any], **columns: Any) -> Trajectory:
     )
 
 
-def trained_text(made: Renderer, found: Rendered) -> str:
+def trained_text(made: Renderer, value: Rendered) -> str:
     """All trained tokens, decoded."""
-    texts = [made.tokenizer.decode(row.labels[row.labels != IGNORED]) for row in found.rows]
+    texts = [made.tokenizer.decode(row.labels[row.labels != IGNORED]) for row in value.rows]
     return "\n".join(texts)
 
 
@@ -129,38 +129,38 @@ def test_what_must_not_be_trained_is_not(
     steps: list[dict[str, Any]], options: dict[str, Any], name: str, begin: int
 ) -> None:
     columns = {"parent_id": "p", "parent_step": begin} if begin else {}
-    told = trajectory(*steps, **columns)
+    messages = trajectory(*steps, **columns)
     made = renderer(name, "bytes", RenderOptions(**options))
-    found = made.trajectory(told)
-    may = {index for index, step in enumerate(told.steps) if weighed(step) and index >= begin}
-    assert found.steps == len(may) == found.trained + found.lost.total()
-    steps_of = [set(row.step_index.tolist()) - {-1} for row in found.rows]
+    entry = made.trajectory(messages)
+    may = {index for index, step in enumerate(messages.steps) if weighed(step) and index >= begin}
+    assert entry.steps == len(may) == entry.trained + entry.lost.total()
+    steps_of = [set(row.step_index.tolist()) - {-1} for row in entry.rows]
     counted = Counter(step for row in steps_of for step in row)
     assert set(counted) <= may
-    assert found.trained == len(counted)
+    assert entry.trained == len(counted)
     assert set(counted.values()) <= {1}
-    text, whole = trained_text(made, found), "\n".join(row.text for row in found.rows)
-    for index, step in enumerate(told.steps):
+    text, whole = trained_text(made, entry), "\n".join(row.text for row in entry.rows)
+    for index, step in enumerate(messages.steps):
         hidden = step.kind == "event" or step.visibility in ("user", "none")
-        own = [word("step", index)] if step.text else []
-        own += [word("call", index, call) for call in range(len(step.calls))]
-        for one in own:
-            assert one not in text or index in counted
-            assert not (hidden and one in whole)
+        ours = [word("step", index)] if step.text else []
+        ours += [word("call", index, call) for call in range(len(step.calls))]
+        for our in ours:
+            assert our not in text or index in counted
+            assert not (hidden and our in whole)
         if index in counted:
-            said = own if step.source == "agent" else own[:1]
-            assert all(text.count(one) == 1 for one in said)
+            output = ours if step.source == "agent" else ours[:1]
+            assert all(text.count(item) == 1 for item in output)
         for result in range(len(step.observations)):
             assert word("result", index, result) not in text
-    for row in found.rows:
+    for row in entry.rows:
         for index in set(row.step_index.tolist()) - {-1}:
-            wanted = told.steps[index].loss_weight
+            wanted = messages.steps[index].loss_weight
             weights = row.loss_weights[row.step_index == index]
             assert np.all(weights == np.float32(1.0 if wanted is None else wanted))
 
 
 def test_weights_and_masks() -> None:
-    told = trajectory(
+    messages = trajectory(
         *(
             USER,
             {"loss_weight": 0.0, "calls": 1},
@@ -170,10 +170,10 @@ def test_weights_and_masks() -> None:
         *({"llm_call_count": 0}, {"visibility": "user"}, {"visibility": "llm", "calls": 2}),
     )
     made = renderer("qwen2_5")
-    found = made.trajectory(told)
-    assert found.steps == 3
-    assert found.lost == {"the model did not see the step": 1}
-    (row,) = found.rows
+    result = made.trajectory(messages)
+    assert result.steps == 3
+    assert result.lost == {"the model did not see the step": 1}
+    (row,) = result.rows
     assert set(row.step_index.tolist()) == {-1, 2, 6}
     assert set(row.loss_weights[row.step_index == 2].tolist()) == {0.25}
     assert word("step", 5) not in row.text
@@ -181,16 +181,16 @@ def test_weights_and_masks() -> None:
 
 
 def test_an_infinite_weight_is_not_trained() -> None:
-    found = renderer("qwen2_5").trajectory(trajectory(USER, {"loss_weight": float("inf")}, {}))
-    assert found.steps == 2
-    assert found.lost == {"the weight of the step is too large": 1}
+    result = renderer("qwen2_5").trajectory(trajectory(USER, {"loss_weight": float("inf")}, {}))
+    assert result.steps == 2
+    assert result.lost == {"the weight of the step is too large": 1}
 
 
 @pytest.mark.parametrize("boundary", ["replace", "truncate", "append"])
 def test_context_edits(boundary: str) -> None:
     """Each stretch sees what its edit left, and trains its own steps alone."""
     edit = {"kind": "context_edit", "edit_boundary": boundary, "edit_summary": "In short."}
-    told = trajectory(
+    messages = trajectory(
         {"source": "system"},
         USER,
         {"calls": 1},
@@ -199,17 +199,17 @@ def test_context_edits(boundary: str) -> None:
         USER,
         {},
     )
-    found = renderer("qwen2_5").trajectory(told)
-    assert not found.lost
-    texts = [row.text for row in found.rows]
-    steps = [set(row.step_index.tolist()) - {-1} for row in found.rows]
+    result = renderer("qwen2_5").trajectory(messages)
+    assert not result.lost
+    texts = [row.text for row in result.rows]
+    steps = [set(row.step_index.tolist()) - {-1} for row in result.rows]
     if boundary == "append":
         assert steps == [{2, 3, 6}]
         return
     assert steps == [{2, 3}, {6}]
-    assert [row.segment for row in found.rows] == [0, 1]
+    assert [row.segment for row in result.rows] == [0, 1]
     kept = [word("step", 0), word("step", 1), "In short.", word("step", 5), word("step", 6)]
-    places = [texts[1].index(one) for one in kept]
+    places = [texts[1].index(item) for item in kept]
     assert places == sorted(places)
     for gone in (word("step", 2), word("call", 2, 0), word("result", 2, 0), word("step", 3)):
         assert gone in texts[0]
@@ -218,8 +218,8 @@ def test_context_edits(boundary: str) -> None:
 
 def test_an_edit_without_a_range_keeps_the_system() -> None:
     edit = {"kind": "context_edit", "edit_boundary": "replace", "edit_summary": "In short."}
-    told = trajectory({"source": "system"}, USER, {}, edit, {})
-    first, second = renderer("qwen2_5").trajectory(told).rows
+    messages = trajectory({"source": "system"}, USER, {}, edit, {})
+    first, second = renderer("qwen2_5").trajectory(messages).rows
     assert word("step", 1) in first.text
     assert word("step", 0) in second.text
     assert word("step", 1) not in second.text
@@ -227,28 +227,28 @@ def test_an_edit_without_a_range_keeps_the_system() -> None:
 
 
 def test_train_the_last() -> None:
-    told = trajectory(USER, {}, {}, USER, {"calls": 1}, {})
+    messages = trajectory(USER, {}, {}, USER, {"calls": 1}, {})
     for train, wanted in {"all": {1, 2, 4, 5}, "last_turn": {4, 5}, "last_step": {5}}.items():
         made = renderer("qwen2_5", "bytes", RenderOptions(train=train))
-        found = made.trajectory(told)
-        steps = {step for row in found.rows for step in row.step_index.tolist()} - {-1}
+        result = made.trajectory(messages)
+        steps = {step for row in result.rows for step in row.step_index.tolist()} - {-1}
         assert steps == wanted
-        assert found.steps == 4
-        assert found.lost.total() == 4 - len(wanted)
+        assert result.steps == 4
+        assert result.lost.total() == 4 - len(wanted)
 
 
 def test_reasoning_by_option() -> None:
     thought = [{"reasoning": f"thought{index}"} for index in range(2)]
-    told = trajectory(USER, thought[0], USER, thought[1])
+    messages = trajectory(USER, thought[0], USER, thought[1])
     for option, wanted in {"keep": "01", "strip": "", "last_turn": "1"}.items():
         made = renderer("qwen3_8", "bytes", RenderOptions(reasoning=option))
-        text = trained_text(made, made.trajectory(told))
+        text = trained_text(made, made.trajectory(messages))
         assert [index for index in "01" if f"thought{index}" in text] == list(wanted)
 
 
 def test_a_branch_trains_its_own_steps() -> None:
-    told = trajectory(USER, {}, {}, {}, parent_id="main", parent_step=2)
-    (row,) = renderer("qwen2_5").trajectory(told).rows
+    messages = trajectory(USER, {}, {}, {}, parent_id="main", parent_step=2)
+    (row,) = renderer("qwen2_5").trajectory(messages).rows
     assert set(row.step_index.tolist()) == {-1, 2, 3}
     assert word("step", 1) in row.text
 
@@ -261,8 +261,8 @@ def test_expanded_chats_train_their_last_message(steps: list[dict[str, Any]]) ->
         assert [len(part.messages) - 1 for part in parts] == chat.trained()
         for part in parts:
             assert part.trained() == [len(part.messages) - 1]
-            assert [one.text for one in part.messages] == [
-                one.text for one in chat.messages[: len(part.messages)]
+            assert [message.text for message in part.messages] == [
+                message.text for message in chat.messages[: len(part.messages)]
             ]
 
 
@@ -288,6 +288,6 @@ def test_damaged_trajectories_do_not_crash(name: str) -> None:
             ],
         ),
     ]
-    for told in odd:
-        found = renderer(name).trajectory(told)
-        assert found.steps == found.trained + found.lost.total()
+    for messages in odd:
+        result = renderer(name).trajectory(messages)
+        assert result.steps == result.trained + result.lost.total()

@@ -38,15 +38,15 @@ pytestmark = pytest.mark.skipif(trl_folder() is None, reason="TRL is not install
 def trl_labels(made: Renderer, talk: Chat) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """Ids and labels as TRL makes them with ``assistant_only_loss``."""
     with fixed_day():
-        found = made.tokenizer.apply_chat_template(
+        apply_chat_template = made.tokenizer.apply_chat_template(
             made.template.plain(talk),
             tools=list(talk.tools) or None,
             tokenize=True,
             return_dict=True,
             return_assistant_tokens_mask=True,
         )
-    ids = np.array(found["input_ids"])
-    return ids, np.where(np.array(found["assistant_masks"]) == 1, ids, IGNORED)
+    ids = np.array(apply_chat_template["input_ids"])
+    return ids, np.where(np.array(apply_chat_template["assistant_masks"]) == 1, ids, IGNORED)
 
 
 def compared(made: Renderer) -> Iterator[tuple[str, bool]]:
@@ -60,11 +60,11 @@ def compared(made: Renderer) -> Iterator[tuple[str, bool]]:
             replace(message, weight=float(message.role == "assistant")) for message in talk.messages
         ]
         whole = replace(talk, messages=tuple(messages))
-        found = made.chat(whole)
-        if found.rejected is not None or len(found.rows) != 1:
+        chat = made.chat(whole)
+        if chat.rejected is not None or len(chat.rows) != 1:
             continue
         ids, labels = trl_labels(made, ready(made, whole))
-        row = found.rows[0]
+        row = chat.rows[0]
         places = made.encoder.encode(row.text)
         same_character = np.append(False, places.starts[1:] == places.starts[:-1])
         labels = np.where(same_character & (row.labels == ids), ids, labels)
@@ -75,17 +75,17 @@ def compared(made: Renderer) -> Iterator[tuple[str, bool]]:
     "name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in NAMES]
 )
 def test_labels_are_those_of_trl(name: str) -> None:
-    found = dict(compared(renderer(name)))
-    assert len(found) >= 6, found
-    assert {title for title, same in found.items() if not same} == DIFFERENT.get(name, set())
+    result = dict(compared(renderer(name)))
+    assert len(result) >= 6, result
+    assert {title for title, same in result.items() if not same} == DIFFERENT.get(name, set())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS[1:])
 @pytest.mark.parametrize("name", NAMES)
 def test_labels_are_those_of_trl_with_other_tokenizers(name: str, kind: str) -> None:
-    found = dict(compared(renderer(name, kind)))
-    assert {title for title, same in found.items() if not same} == DIFFERENT.get(name, set())
+    result = dict(compared(renderer(name, kind)))
+    assert {title for title, same in result.items() if not same} == DIFFERENT.get(name, set())
 
 
 def test_trl_makes_its_rows_that_way() -> None:
@@ -94,7 +94,7 @@ def test_trl_makes_its_rows_that_way() -> None:
 
     made = renderer("qwen3_training")
     talk = ready(made, TALKS["tool"])
-    found = _tokenize(
+    tokenize = _tokenize(
         made.tokenizer,
         made.template.plain(talk),
         return_assistant_tokens_mask=True,
@@ -102,5 +102,5 @@ def test_trl_makes_its_rows_that_way() -> None:
         tools=list(talk.tools),
     )
     ids, labels = trl_labels(made, talk)
-    assert found["input_ids"] == ids.tolist()
-    assert (np.array(found["assistant_masks"]) == 1).tolist() == (labels != IGNORED).tolist()
+    assert tokenize["input_ids"] == ids.tolist()
+    assert (np.array(tokenize["assistant_masks"]) == 1).tolist() == (labels != IGNORED).tolist()

@@ -59,15 +59,15 @@ def window_of(made: Renderer, asked: Chat, text: str) -> Chat:
     raise AssertionError(f"no window of the chat is written as {text!r}")
 
 
-def laws(made: Renderer, asked: Chat, found: Rendered, name: str) -> None:
+def laws(made: Renderer, asked: Chat, value: Rendered, name: str) -> None:
     """What holds for every way of cutting."""
     limit = made.options.max_length
     assert limit is not None
     weighed = {message.step for message in asked.messages if message.weight}
-    assert found.steps == len(weighed) == found.trained + found.lost.total()
+    assert value.steps == len(weighed) == value.trained + value.lost.total()
     prepared = ready(made, asked)
     seen: Counter[int] = Counter()
-    for row in found.rows:
+    for row in value.rows:
         assert len(row.input_ids) <= limit
         steps = set(np.unique(row.step_index)) - {-1}
         assert steps
@@ -78,7 +78,7 @@ def laws(made: Renderer, asked: Chat, found: Rendered, name: str) -> None:
             check_row(made, window_of(made, prepared, row.text), row, ends(name))
     assert set(seen.values()) <= {1}
     assert set(seen) <= weighed
-    assert found.trained == len(seen)
+    assert value.trained == len(seen)
 
 
 @st.composite
@@ -98,19 +98,19 @@ def test_laws(name: str, window: str) -> None:
         talk, share, overlap = case
         limit = max(8, int(length(renderer(name), ready(renderer(name), talk)) * share))
         made = windowed(name, window, limit, overlap)
-        found = made.chat(talk)
-        laws(made, talk, found, name)
+        chat = made.chat(talk)
+        laws(made, talk, chat, name)
         if window == "sliding":
-            sliding_law(made, talk, found)
+            sliding_law(made, talk, chat)
 
     holds()
 
 
-def sliding_law(made: Renderer, talk: Chat, found: Rendered) -> None:
+def sliding_law(made: Renderer, talk: Chat, value: Rendered) -> None:
     """A step is lost only if it is too long for a window with nothing but the head before it."""
     limit = made.options.max_length or 0
     prepared = ready(made, talk)
-    seen = {int(step) for row in found.rows for step in row.step_index}
+    seen = {int(step) for row in value.rows for step in row.step_index}
     for index, message in enumerate(prepared.messages):
         if message.weight and message.step not in seen:
             assert length(made, part(prepared, index, index + 1)) > limit
@@ -124,8 +124,8 @@ def test_as_much_as_fits_is_kept(window: str) -> None:
     trained = [index for index, message in enumerate(TALKS["turns"].messages) if message.weight]
     for limit in range(8, len(whole.rows[0].input_ids) + 7, 7):
         made = windowed("qwen2_5", window, limit)
-        found = made.chat(TALKS["turns"])
-        kept = sorted({int(step) for row in found.rows for step in row.step_index} - {-1})
+        chat = made.chat(TALKS["turns"])
+        kept = sorted({int(step) for row in chat.rows for step in row.step_index} - {-1})
         talk = TALKS["turns"]
         choices: list[list[int]] = [[]]
         for count in range(1, len(trained) + 1):
@@ -140,15 +140,15 @@ def test_what_fits_is_not_cut() -> None:
     plain = renderer("qwen3").chat(TALKS["tool with words"])
     limit = max(len(row.input_ids) for row in plain.rows)
     for window in WINDOWS:
-        found = windowed("qwen3", window, limit).chat(TALKS["tool with words"])
-        assert [row.text for row in found.rows] == [row.text for row in plain.rows]
-        assert not any(row.context_cut for row in found.rows)
+        chat = windowed("qwen3", window, limit).chat(TALKS["tool with words"])
+        assert [row.text for row in chat.rows] == [row.text for row in plain.rows]
+        assert not any(row.context_cut for row in chat.rows)
 
 
 def test_drop_loses_the_row_and_says_so() -> None:
-    found = windowed("qwen2_5", "drop", 20).chat(TALKS["turns"])
-    assert not found.rows
-    assert dict(found.lost) == {"the window is too small": 3}
+    chat = windowed("qwen2_5", "drop", 20).chat(TALKS["turns"])
+    assert not chat.rows
+    assert dict(chat.lost) == {"the window is too small": 3}
 
 
 @pytest.mark.parametrize("name", ["qwen2_5", "qwen3", "granite"])
@@ -159,6 +159,6 @@ def test_a_chat_that_an_assistant_begins(name: str, window: str) -> None:
     whole = length(renderer(name), ready(renderer(name), talk))
     for share in (0.3, 0.6, 0.9):
         made = windowed(name, window, int(whole * share))
-        found = made.chat(talk)
-        assert found.rejected is None
-        laws(made, talk, found, name)
+        chat = made.chat(talk)
+        assert chat.rejected is None
+        laws(made, talk, chat, name)

@@ -50,9 +50,9 @@ def test_a_number_is_read_back(value):
 
 
 @given(st.text(), st.text())
-def test_any_texts_can_be_compared(one, other):
-    assert same_answer(one, other) in (True, False)
-    assert number_of(one) is None or isinstance(number_of(one), int | float)
+def test_any_texts_can_be_compared(value, other):
+    assert same_answer(value, other) in (True, False)
+    assert number_of(value) is None or isinstance(number_of(value), int | float)
 
 
 @pytest.mark.parametrize(

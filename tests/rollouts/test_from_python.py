@@ -49,8 +49,8 @@ def test_an_object_a_function_and_tasks_make_a_store_with_scores(tmp_path):
     assert sorted(map(tuple, (row.values() for row in solved.to_pylist()))) == [("a", 1), ("b", 0)]
     again = adp.collect(Counter, act, TASKS, tmp_path / "runs", n=2, timed=False)
     assert (again.done_before, again.done_now) == (4, 0)
-    found = adp.score(store, "outcome,answer")
-    figures = {figure.name: figure.value for figure in found.scorers[0].figures}
+    score = adp.score(store, "outcome,answer")
+    figures = {figure.name: figure.value for figure in score.scorers[0].figures}
     assert figures["success"] == 0.5
     assert adp.query(
         store, "SELECT count(DISTINCT trajectory_id) AS n FROM scores"
@@ -72,7 +72,7 @@ def test_an_environment_of_ones_own(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"env": 3}, "an environment is a name"),
         ({"policy": 3}, "a policy is a name"),
@@ -82,8 +82,8 @@ def test_an_environment_of_ones_own(tmp_path):
         ({"n": 0}, "n: Input should be greater"),
     ],
 )
-def test_what_is_wrong_is_said(tmp_path, given, said):
+def test_what_is_wrong_is_said(tmp_path, given, message):
     whole = {"env": Counter, "policy": act, "tasks": TASKS, **given}
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         adp.collect(out=tmp_path / "runs", **whole)
     assert not (tmp_path / "runs").exists()

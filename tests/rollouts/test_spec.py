@@ -42,7 +42,7 @@ def test_a_file_with_a_name_and_settings(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("registry", "text", "said"),
+    ("registry", "text", "message"),
     [
         (ENVIRONMENTS, "calculator:step=2", "unknown setting 'step'; did you mean steps"),
         (ENVIRONMENTS, "calculator:zzz=2", "unknown setting 'zzz'; known: .*steps"),
@@ -50,8 +50,8 @@ def test_a_file_with_a_name_and_settings(tmp_path, monkeypatch):
         (POLICIES, "openai:model=m,api_key=sk-1", "api_key_env=NAME"),
     ],
 )
-def test_what_is_wrong_with_a_setting(registry, text, said):
-    with pytest.raises(UsageError, match=said) as caught:
+def test_what_is_wrong_with_a_setting(registry, text, message):
+    with pytest.raises(UsageError, match=message) as caught:
         load(registry, text)
     assert "Extra inputs" not in str(caught.value)
     assert "sk-1" not in str(caught.value)

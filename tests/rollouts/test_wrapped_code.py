@@ -142,7 +142,7 @@ def test_a_store_knows_the_bytes_of_the_code(here, capsys):
 
 
 @pytest.mark.parametrize(
-    ("registry", "text", "said"),
+    ("registry", "text", "message"),
     [
         (ENVIRONMENTS, "mine.py:THREE", "'THREE' is no environment but a int"),
         (ENVIRONMENTS, "mine.py:Shop,coin=3", "unknown setting 'coin'; did you mean coins?"),
@@ -153,8 +153,8 @@ def test_a_store_knows_the_bytes_of_the_code(here, capsys):
         (ENVIRONMENTS, "mine:Shop", "'Shop' in 'mine:Shop' is not key=value"),
     ],
 )
-def test_what_is_wrong_is_one_sentence(here, registry, text, said):
-    with pytest.raises(AdpError, match=re.escape(said)):
+def test_what_is_wrong_is_one_sentence(here, registry, text, message):
+    with pytest.raises(AdpError, match=re.escape(message)):
         load(registry, text)
 
 

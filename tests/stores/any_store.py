@@ -87,9 +87,9 @@ def write(folder: Path, described: list[list[Run]], word: str, file: str = "x") 
         builder.reject({**reject, "seq": index * 1000 + 99, "source_file": source})
         builder.pair({"pair_id": f"p{index}", **_sides(names)})
         builders.append(builder)
-        own = Counts(records=records + 1, used=records, rejected=1, trajectories=len(members))
-        counts.add(own)
-        sources.append({"source_file": source, **own.model_dump()})
+        ours = Counts(records=records + 1, used=records, rejected=1, trajectories=len(members))
+        counts.add(ours)
+        sources.append({"source_file": source, **ours.model_dump()})
         losses.update(known.counts)
     store = write_store(folder, *builders, sources=sources, losses=dict(losses))
     store.manifest.counts = counts
@@ -125,7 +125,7 @@ def _fill(
             columns["source_offsets"] = [record * 10]
             builder.begin(Origin(seq=start + 10 * position, dataset=f"d{position % 2}",
                                  columns=columns))  # fmt: skip
-        _one(builder, run, f"{word}-{start + position}-", names)
+        _add_run(builder, run, f"{word}-{start + position}-", names)
         names.append(_unique(builder, names))
         if run.loss:
             losses.add(f"$.lost[{position}]", "no place")
@@ -164,7 +164,7 @@ def _unique(builder: RowBuilder, names: list[str]) -> str:
     return str(name)
 
 
-def _one(builder: RowBuilder, run: Run, secret: str, names: list[str]) -> None:
+def _add_run(builder: RowBuilder, run: Run, secret: str, names: list[str]) -> None:
     columns: dict[str, object] = {"notes": secret + "notes", "source_id": run.name}
     if run.branch and names:
         columns |= {"parent_id": names[-1], "parent_step": 0, "branch_kind": "subagent"}

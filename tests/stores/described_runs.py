@@ -82,13 +82,13 @@ def write(folder: Path, described: list[list[Any]]) -> Store:
     for index, members in enumerate(described):
         builder = RowBuilder()
         for place, run in enumerate(members):
-            _one(builder, index * 1000 + place, run, known)
+            _add_run(builder, index * 1000 + place, run, known)
         builder.reject(reject_row(b"{", "odd", record=index))
         builders.append(builder)
     return write_store(folder, *builders, losses={"$.x: no place": 3, "$.a: no place": 3})
 
 
-def _one(builder: RowBuilder, seq: int, run: Any, known: list[str]) -> None:
+def _add_run(builder: RowBuilder, seq: int, run: Any, known: list[str]) -> None:
     columns, spoken, branch = run
     builder.begin(Origin(seq=seq, dataset="none", columns={"source_format": f"f{seq % 2}"}))
     if branch and known:

@@ -68,8 +68,8 @@ def calls_of(run):
 
 
 def characters(run):
-    own = sum(map(spoken, run.steps)) + sum(map(written, calls_of(run)))
-    return own + sum(map(returned, results_of(run)))
+    ours = sum(map(spoken, run.steps)) + sum(map(written, calls_of(run)))
+    return ours + sum(map(returned, results_of(run)))
 
 
 def tokens(run, column):
@@ -80,46 +80,46 @@ def tokens(run, column):
     return sum(turns) if turns and None not in turns else None
 
 
-def check_sizes(found: Composition, runs, main):
-    assert found.trajectories == len(runs)
-    assert found.main_lines == len(main)
-    assert found.steps == sum(len(run.steps) for run in main)
-    assert found.calls == sum(1 for run in main for _ in calls_of(run))
-    assert found.characters == sum(map(characters, main))
-    assert found.records == found.used + found.skipped + found.rejected
+def check_sizes(value: Composition, runs, main):
+    assert value.trajectories == len(runs)
+    assert value.main_lines == len(main)
+    assert value.steps == sum(len(run.steps) for run in main)
+    assert value.calls == sum(1 for run in main for _ in calls_of(run))
+    assert value.characters == sum(map(characters, main))
+    assert value.records == value.used + value.skipped + value.rejected
 
 
-def check_datasets(found: Composition, runs, main):
-    assert {one.name for one in found.datasets} == {run.dataset for run in runs}
-    for one in found.datasets:
-        mine = [run for run in main if run.dataset == one.name]
-        all_of_it = [run for run in runs if run.dataset == one.name]
-        assert one.trajectories == len(mine)
-        assert one.branches == len(all_of_it) - len(mine)
-        assert one.steps == sum(len(run.steps) for run in mine)
-        assert one.characters == sum(map(characters, mine))
-        known = [run.success for run in mine if run.success is not None]
-        assert astuple(one.success)[1:4] == (len(mine), len(known), sum(known))
-        rewards = [run.reward for run in mine if run.reward is not None]
-        assert (one.reward.recorded, one.reward.of) == (len(rewards), len(mine))
-        assert math.isclose(one.reward.total or 0, math.fsum(rewards), abs_tol=1e-9)
+def check_datasets(value: Composition, runs, main):
+    assert {item.name for item in value.datasets} == {run.dataset for run in runs}
+    for dataset in value.datasets:
+        ours = [run for run in main if run.dataset == dataset.name]
+        all_of_it = [run for run in runs if run.dataset == dataset.name]
+        assert dataset.trajectories == len(ours)
+        assert dataset.branches == len(all_of_it) - len(ours)
+        assert dataset.steps == sum(len(run.steps) for run in ours)
+        assert dataset.characters == sum(map(characters, ours))
+        known = [run.success for run in ours if run.success is not None]
+        assert astuple(dataset.success)[1:4] == (len(ours), len(known), sum(known))
+        rewards = [run.reward for run in ours if run.reward is not None]
+        assert (dataset.reward.recorded, dataset.reward.of) == (len(rewards), len(ours))
+        assert math.isclose(dataset.reward.total or 0, math.fsum(rewards), abs_tol=1e-9)
         for column in ("tokens_in", "tokens_out"):
-            recorded = [n for run in mine if (n := tokens(run, column)) is not None]
-            number = getattr(one, column)
+            recorded = [n for run in ours if (n := tokens(run, column)) is not None]
+            number = getattr(dataset, column)
             assert (number.total or 0, number.recorded) == (sum(recorded), len(recorded))
-        assert listed(one.licenses) == ranked(run.license for run in all_of_it)
-        assert listed(one.formats) == ranked(run.source_format for run in all_of_it)
-        assert listed(one.splits) == ranked(run.split for run in all_of_it)
-    order = [(-one.trajectories, one.name) for one in found.datasets]
+        assert listed(dataset.licenses) == ranked(run.license for run in all_of_it)
+        assert listed(dataset.formats) == ranked(run.source_format for run in all_of_it)
+        assert listed(dataset.splits) == ranked(run.split for run in all_of_it)
+    order = [(-item.trajectories, item.name) for item in value.datasets]
     assert order == sorted(order)
     groups = Counter((run.dataset, run.license, run.may_publish) for run in runs)
-    said = Counter[tuple[str | None, str | None, bool | None]]()
-    for one in found.licenses:
-        said[one.dataset, one.license, one.may_publish] += one.trajectories
-    assert said == groups
+    output = Counter[tuple[str | None, str | None, bool | None]]()
+    for dataset in value.licenses:
+        output[dataset.dataset, dataset.license, dataset.may_publish] += dataset.trajectories
+    assert output == groups
 
 
-def check_lengths(found: Composition, main):
+def check_lengths(result: Composition, main):
     wanted = {
         "steps": [len(run.steps) for run in main],
         "calls": [len(list(calls_of(run))) for run in main],
@@ -127,10 +127,10 @@ def check_lengths(found: Composition, main):
         "prompt tokens recorded": [tokens(run, "tokens_in") for run in main],
         "written tokens recorded": [tokens(run, "tokens_out") for run in main],
     }
-    assert [one.name for one in found.lengths] == list(wanted)
-    for one in found.lengths:
-        assert one.of == len(main)
-        check_distribution(one, [value for value in wanted[one.name] if value is not None])
+    assert [entry.name for entry in result.lengths] == list(wanted)
+    for length in result.lengths:
+        assert length.of == len(main)
+        check_distribution(length, [value for value in wanted[length.name] if value is not None])
     parts: dict[str, list[int]] = {}
     for run in main:
         for step in run.steps:
@@ -140,32 +140,32 @@ def check_lengths(found: Composition, main):
                 parts.setdefault("calls", []).append(written(call))
         for item in results_of(run):
             parts.setdefault("results", []).append(returned(item))
-    assert {one.name for one in found.parts} == set(parts)
-    for one in found.parts:
-        check_distribution(one, parts[one.name])
+    assert {part.name for part in result.parts} == set(parts)
+    for length in result.parts:
+        check_distribution(length, parts[length.name])
 
 
-def check_distribution(one, values):
+def check_distribution(result, values):
     ordered = sorted(values)
-    assert (one.n, one.total) == (len(values), sum(values))
-    assert sum(bar.count for bar in one.bins) == len(values)
+    assert (result.n, result.total) == (len(values), sum(values))
+    assert sum(bar.count for bar in result.bins) == len(values)
     if not values:
         return
-    assert (one.min, one.max) == (ordered[0], ordered[-1])
+    assert (result.min, result.max) == (ordered[0], ordered[-1])
     for percent in (10, 50, 90, 99):
-        cut = getattr(one, f"p{percent}")
+        cut = getattr(result, f"p{percent}")
         assert cut in values
         assert 100 * sum(value <= cut for value in values) >= percent * len(values)
         assert 100 * sum(value < cut for value in values) < percent * len(values)
-    for bar in one.bins:
+    for bar in result.bins:
         assert bar.count == sum(bar.low <= value <= bar.high for value in values)
 
 
-def check_tools(found: Composition, main):
+def check_tools(value: Composition, main):
     calls = Counter(call.name or "?" for run in main for call in calls_of(run))
-    assert [(tool.name, tool.calls) for tool in found.tools.rows] == ranked(calls.elements())
-    assert (found.tools.names, found.tools.calls) == (len(calls), calls.total())
-    for tool in found.tools.rows:
+    assert [(tool.name, tool.calls) for tool in value.tools.rows] == ranked(calls.elements())
+    assert (value.tools.names, value.tools.calls) == (len(calls), calls.total())
+    for tool in value.tools.rows:
         users = [run for run in main if tool.name in [c.name or "?" for c in calls_of(run)]]
         assert tool.trajectories == len(users)
         known = errors = results = invalid = 0
@@ -187,20 +187,20 @@ def check_tools(found: Composition, main):
         assert numbers == (results, known, errors, invalid)
 
 
-def check_outcomes(found: Composition, main):
+def check_outcomes(value: Composition, main):
     models = {run.agent_model for run in main}
-    assert {one.name for one in found.by_model} == models
-    for one in found.by_model:
-        known = [r.success for r in main if r.agent_model == one.name and r.success is not None]
-        assert (one.known, one.good) == (len(known), sum(known))
-    assert sum(one.of for one in found.by_length) == len(main)
-    for one in found.by_length:
-        low, _, high = (one.name or "").partition("-")
+    assert {item.name for item in value.by_model} == models
+    for entry in value.by_model:
+        known = [r.success for r in main if r.agent_model == entry.name and r.success is not None]
+        assert (entry.known, entry.good) == (len(known), sum(known))
+    assert sum(item.of for item in value.by_length) == len(main)
+    for entry in value.by_length:
+        low, _, high = (entry.name or "").partition("-")
         inside = [run for run in main if int(low) <= len(run.steps) <= int(high or low)]
         known = [run.success for run in inside if run.success is not None]
-        assert (one.of, one.known, one.good) == (len(inside), len(known), sum(known))
+        assert (entry.of, entry.known, entry.good) == (len(inside), len(known), sum(known))
     items = [item for run in main for item in results_of(run)]
-    errors = found.errors
+    errors = value.errors
     assert listed(errors.types) == ranked(i.error_type for i in items if i.error_type is not None)
     codes = Counter(str(item.exit_code) for item in items if item.exit_code is not None)
     assert dict(listed(errors.exit_codes)) == codes
@@ -210,34 +210,34 @@ def check_outcomes(found: Composition, main):
     assert errors.truncated.recorded == sum(run.truncated is not None for run in main)
 
 
-def check_rest(found: Composition, runs, main, store):
-    assert listed(found.agents) == ranked(run.agent_name for run in main)
-    assert listed(found.models) == ranked(run.agent_model for run in main)
+def check_rest(value: Composition, runs, main, store):
+    assert listed(value.agents) == ranked(run.agent_name for run in main)
+    assert listed(value.models) == ranked(run.agent_model for run in main)
     code = [c.language for run in main for c in calls_of(run) if c.kind == "code"]
-    assert listed(found.languages) == ranked(code)
+    assert listed(value.languages) == ranked(code)
     branched = [run.branch_kind for run in runs if run.parent_id is not None]
-    assert listed(found.branch_kinds) == ranked(branched)
+    assert listed(value.branch_kinds) == ranked(branched)
     agent = [step for run in main for step in run.steps if step.source == "agent"]
     reasoned = sum(bool(step.reasoning) for step in agent)
-    assert (found.reasoning.count, found.reasoning.of) == (reasoned, len(agent))
+    assert (value.reasoning.count, value.reasoning.of) == (reasoned, len(agent))
     firsts = [
         next((step.text for step in run.steps if step.source == "user" and step.text), None)
         for run in main
     ]
-    said = [text for text in firsts if text is not None]
-    assert astuple(found.first_texts) == (len(said), len(set(said)))
-    assert sum(kind.count for kind in found.media) == store.manifest.rows("media")
-    assert {table.name: table.rows for table in found.tables} == {
+    texts = [text for text in firsts if text is not None]
+    assert astuple(value.first_texts) == (len(texts), len(set(texts)))
+    assert sum(kind.count for kind in value.media) == store.manifest.rows("media")
+    assert {table.name: table.rows for table in value.tables} == {
         name: store.manifest.rows(name) for name in store.manifest.tables
     }
-    assert listed(found.losses) == sorted(
+    assert listed(value.losses) == sorted(
         store.manifest.losses.items(), key=lambda item: (-item[1], item[0])
     )
-    check_examples(found, main)
+    check_examples(value, main)
 
 
-def check_examples(found: Composition, main):
-    ids = [one.trajectory_id for one in found.examples]
+def check_examples(value: Composition, main):
+    ids = [item.trajectory_id for item in value.examples]
     assert len(ids) == len(set(ids)) <= 5
     assert set(ids) <= {run.trajectory_id for run in main}
     assert bool(ids) == bool(main)
@@ -245,22 +245,22 @@ def check_examples(found: Composition, main):
     for wanted in (True, False):
         if any(run.success is wanted for run in main):
             assert any(by_id[name].success is wanted for name in ids)
-    for one in found.examples:
-        assert len(one.text) < 5000
+    for example in value.examples:
+        assert len(example.text) < 5000
 
 
 def check_all(store: Store) -> Composition:
-    found = composition(store, CompositionOptions(limit=1000))
+    result = composition(store, CompositionOptions(limit=1000))
     runs = list(store.trajectories())
     main = [run for run in runs if run.parent_id is None]
-    check_sizes(found, runs, main)
-    check_datasets(found, runs, main)
-    check_lengths(found, main)
-    check_tools(found, main)
-    check_outcomes(found, main)
-    check_rest(found, runs, main, store)
-    assert json.loads(json.dumps(found.plain(), allow_nan=False))["name"] == store.name
-    return found
+    check_sizes(result, runs, main)
+    check_datasets(result, runs, main)
+    check_lengths(result, main)
+    check_tools(result, main)
+    check_outcomes(result, main)
+    check_rest(result, runs, main, store)
+    assert json.loads(json.dumps(result.plain(), allow_nan=False))["name"] == store.name
+    return result
 
 
 @settings(max_examples=examples(20))
@@ -277,16 +277,16 @@ def test_stores_with_branches_images_and_tasks(tmp_path_factory, described):
 
 def test_the_examples(tmp_path):
     store = adp.convert([str(EXAMPLES)], tmp_path / "store")
-    found = check_all(store)
-    assert [one.name for one in found.datasets] == ["broken", "chat", "adp"]
+    result = check_all(store)
+    assert [dataset.name for dataset in result.datasets] == ["broken", "chat", "adp"]
 
 
 @pytest.mark.skipif(not (DATA / "adp_v1").is_dir(), reason="the shared samples are not there")
 def test_real_samples(tmp_path):
     folders = [str(folder) for folder in sorted((DATA / "adp_v1").iterdir())]
-    found = check_all(adp.convert(folders, tmp_path / "store"))
-    assert found.trajectories > 100
-    assert len(found.datasets) > 5
+    result = check_all(adp.convert(folders, tmp_path / "store"))
+    assert result.trajectories > 100
+    assert len(result.datasets) > 5
 
 
 def test_a_growing_store_has_the_numbers_of_the_finished_one(tmp_path):
@@ -306,16 +306,16 @@ def test_a_growing_store_has_the_numbers_of_the_finished_one(tmp_path):
 
 def test_the_groups_of_stats_say_the_same(tmp_path):
     store = adp.convert([str(EXAMPLES)], tmp_path / "store")
-    found = composition(store)
+    result = composition(store)
     for group in stats(store, ["dataset"]):
-        (one,) = [one for one in found.datasets if one.name == group.key["dataset"]]
-        assert (one.trajectories, one.steps, one.calls) == (
+        (entry,) = [dataset for dataset in result.datasets if dataset.name == group.key["dataset"]]
+        assert (entry.trajectories, entry.steps, entry.calls) == (
             group.trajectories,
             group.steps,
             group.calls,
         )
-        assert one.success.known == group.success.recorded
-        assert one.reward == group.reward
+        assert entry.success.known == group.success.recorded
+        assert entry.reward == group.reward
 
 
 @given(st.dictionaries(st.integers(0, 10**7), st.integers(1, 5), min_size=1, max_size=30))

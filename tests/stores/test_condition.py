@@ -44,9 +44,9 @@ def test_good_ones_pass(sql):
     check_condition(sql)
 
 
-@pytest.mark.parametrize(("sql", "said"), BAD)
-def test_bad_ones_are_refused(sql, said):
-    with pytest.raises(QueryError, match=said):
+@pytest.mark.parametrize(("sql", "message"), BAD)
+def test_bad_ones_are_refused(sql, message):
+    with pytest.raises(QueryError, match=message):
         select_where("seq", sql)
 
 
@@ -74,7 +74,7 @@ def store(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("sql", "said"),
+    ("sql", "message"),
     [
         ("license_ = 'x'", "did you mean license"),
         ("a b c", r"syntax error at or near \"b\" \(line 1, column 3\)"),
@@ -85,8 +85,8 @@ def store(tmp_path_factory):
         ("text = 1", "unknown column"),
     ],
 )
-def test_faults_are_one_sentence_of_the_gate(store, sql, said):
-    with pytest.raises(QueryError, match=f"(?i){said}"):
+def test_faults_are_one_sentence_of_the_gate(store, sql, message):
+    with pytest.raises(QueryError, match=f"(?i){message}"):
         select(store, sql)
 
 

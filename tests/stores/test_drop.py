@@ -36,12 +36,12 @@ GO = "extra LIKE '%\"go\":_true%' OR extra LIKE '%\"go\":true%'"
 def everything(store: Store) -> bytes:
     """All that a store's files say: the files themselves, and every value in them."""
     root = Path(store.root)
-    found = [path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()]
+    paths = [path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()]
     for path in sorted(root.rglob("*.parquet")):
         for row in pq.read_table(path).to_pylist():
             for value in row.values():
-                found.append(value if isinstance(value, bytes) else str(value).encode())
-    return b"\n".join(found)
+                paths.append(value if isinstance(value, bytes) else str(value).encode())
+    return b"\n".join(paths)
 
 
 def gone_of(store: Store) -> set[str]:
@@ -102,10 +102,10 @@ def check_rows(old: Store, new: Store, gone: set[str]) -> None:
 
 def check_bytes(old: Store, new: Store, gone: set[str]) -> None:
     """No word of what is gone is anywhere; every word of what stays is still there."""
-    said = everything(new)
+    output = everything(new)
     for row in rows_of(old, "trajectories"):
         secret = row["notes"].removesuffix("notes").encode()
-        assert (secret in said) == (row["trajectory_id"] not in gone)
+        assert (secret in output) == (row["trajectory_id"] not in gone)
     for number in range(3):
         owners = [
             row["trajectory_id"]
@@ -113,7 +113,7 @@ def check_bytes(old: Store, new: Store, gone: set[str]) -> None:
             if digest(any_store.image_bytes(number)) in f"{row['content']}{row['text']}"
         ]
         image = any_store.image_bytes(number)
-        assert (image in said) == bool(set(owners) - gone)
+        assert (image in output) == bool(set(owners) - gone)
     for name in gone - {row["trajectory_id"] for row in rows_of(new, "trajectories")}:
         for table, columns in {**REFERENCES, "media": ("trajectory_id",)}.items():
             assert name not in [row[column] for row in rows_of(new, table) for column in columns]
@@ -124,20 +124,20 @@ def check_media_and_tasks(old: Store, new: Store, gone: set[str]) -> None:
 
     A task is there once for each data set.
     """
-    before = {each.trajectory_id: each for each in old.trajectories()}
+    before = {item.trajectory_id: item for item in old.trajectories()}
     for shard in new.shards():
         ids, blobs, tasks = [], set(), set()
-        for each in shard.trajectories():
-            ids.append((each.seq, each.trajectory_id))
-            known = before[each.trajectory_id]
-            for step in each.steps:
+        for trajectory in shard.trajectories():
+            ids.append((trajectory.seq, trajectory.trajectory_id))
+            known = before[trajectory.trajectory_id]
+            for step in trajectory.steps:
                 for number in range(3):
                     name = digest(any_store.image_bytes(number))
                     if name in f"{step.content}{step.text}":
                         blobs.add(name)
-                        assert each.media[name] == known.media[name]
-            if each.task_id is not None:
-                tasks.add((each.dataset, each.task_id))
+                        assert trajectory.media[name] == known.media[name]
+            if trajectory.task_id is not None:
+                tasks.add((trajectory.dataset, trajectory.task_id))
         for table, key, wanted in (
             ("media", "media_id", blobs),
             ("tasks", "task_id", [name for _, name in tasks]),
@@ -173,9 +173,9 @@ def check_counts(old: Store, new: Store, gone: set[str]) -> None:
             losses[f"{loss['path'].split('[')[0]}[*]: {loss['reason']}"] += 1
     assert new.manifest.losses == dict(losses)
     for row in rows_of(new, "sources"):
-        own = [place for place in went - left if place[0] == row["source_file"]]
+        ours = [place for place in went - left if place[0] == row["source_file"]]
         total = [place for place in left if place[0] == row["source_file"]]
-        assert (row["skipped"], row["used"]) == (len(own), len(total))
+        assert (row["skipped"], row["used"]) == (len(ours), len(total))
         assert row["records"] == row["used"] + row["skipped"] + row["rejected"]
         trajectories = [r["source_file"] for r in rows_of(new, "trajectories")]
         assert row["trajectories"] == trajectories.count(row["source_file"])
@@ -213,8 +213,8 @@ def test_runs_of_a_curated_store_without_ids_of_their_own_are_counted_one_by_one
         with Store.grow(str(tmp_path / name)) as store:
             for number in range(3):
                 words = [Step(source="user", kind="message", text=f"{name} {number}")]
-                own = "run" if number == 2 else None
-                store.append(Trajectory(dataset="runs", source_id=own, steps=words))
+                ours = "run" if number == 2 else None
+                store.append(Trajectory(dataset="runs", source_id=ours, steps=words))
         seal(str(tmp_path / name))
     curate({name: str(tmp_path / name) for name in ("one", "two")}, tmp_path / "both")
     both = Store.open(str(tmp_path / "both"))
@@ -255,13 +255,13 @@ def test_blobs_move_over_row_groups_to_the_first_run_that_needs_them(pictures, t
     drop(select(str(pictures), where), str(tmp_path / "new"))
     old, new = Store.open(str(pictures)), Store.open(str(tmp_path / "new"))
     first: dict[str, str] = {}
-    kept = {each.trajectory_id: each for each in new.trajectories()}
-    for each in old.trajectories():
-        if each.trajectory_id in kept:
-            (part,) = [p for p in json.loads(each.steps[0].content) if p["type"] == "media"]
-            first.setdefault(part["media_id"], each.trajectory_id)
-            blob = kept[each.trajectory_id].media[part["media_id"]]
-            assert blob == each.media[part["media_id"]]
+    kept = {item.trajectory_id: item for item in new.trajectories()}
+    for trajectory in old.trajectories():
+        if trajectory.trajectory_id in kept:
+            (part,) = [p for p in json.loads(trajectory.steps[0].content) if p["type"] == "media"]
+            first.setdefault(part["media_id"], trajectory.trajectory_id)
+            blob = kept[trajectory.trajectory_id].media[part["media_id"]]
+            assert blob == trajectory.media[part["media_id"]]
     rows = rows_of(new, "media")
     assert {row["media_id"]: row["trajectory_id"] for row in rows} == first
     assert [row["seq"] for row in rows] == sorted(row["seq"] for row in rows)

@@ -64,9 +64,9 @@ from tests.store_builders import write_store
     ],
 )
 def test_spellings(text, id_, kind):
-    found = find_license(text)
-    assert found is not None
-    assert (found.id, found.kind) == (id_, kind)
+    result = find_license(text)
+    assert result is not None
+    assert (result.id, result.kind) == (id_, kind)
 
 
 @pytest.mark.parametrize("text", [None, "", "unknown", "None", "see README", "cc", "x" * 10_000,
@@ -82,8 +82,8 @@ def test_what_is_no_license(text):
 
 @given(st.text(max_size=60))
 def test_any_text_is_a_license_or_not(text):
-    found = find_license(text)
-    assert found is None or found.kind in KINDS
+    result = find_license(text)
+    assert result is None or result.kind in KINDS
     assert judge(dataset=text, license=text, source_url=text).verdict in (OK, NOTE, REFUSE)
 
 
@@ -99,7 +99,7 @@ def test_the_table_of_sources_is_consistent():
 
 
 @pytest.mark.parametrize(
-    ("said", "verdict", "why"),
+    ("message", "verdict", "why"),
     [
         ({"dataset": "mine", "license": "mit"}, OK, ""),
         ({"dataset": "mine", "license": None}, REFUSE, "no license is stated"),
@@ -130,8 +130,8 @@ def test_the_table_of_sources_is_consistent():
         ({"dataset": "my-mind2web-runs", "license": "mit", "split": "train"}, OK, ""),
     ],
 )
-def test_verdicts(said, verdict, why):
-    row = judge(**{"source_url": None, **said})
+def test_verdicts(message, verdict, why):
+    row = judge(**{"source_url": None, **message})
     assert row.verdict == verdict, row
     assert why in "; ".join(row.reasons)
 

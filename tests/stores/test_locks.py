@@ -107,9 +107,9 @@ def test_every_command_that_writes(given, tmp_path, capsys):
     try:
         for call in CALLS:
             assert main(words(call, given, out)) == 5
-            said = capsys.readouterr().err
-            assert f"another run writes to {out} now (process {holder.pid} on " in said
-            assert said.count("\n") == 1
+            output = capsys.readouterr().err
+            assert f"another run writes to {out} now (process {holder.pid} on " in output
+            assert output.count("\n") == 1
             assert not out.exists()
     finally:
         holder.kill()
@@ -180,8 +180,10 @@ def test_tokens_and_publishing_of_traces(given, tmp_path, capsys):
         holder = hold(tmp_path / name)
         try:
             assert main(words(call, given, tmp_path / "out")) == 5
-            said = capsys.readouterr().err
-            assert f"another run writes to {tmp_path / name} now (process {holder.pid} on " in said
+            output = capsys.readouterr().err
+            assert (
+                f"another run writes to {tmp_path / name} now (process {holder.pid} on " in output
+            )
         finally:
             holder.kill()
             holder.communicate()
@@ -198,8 +200,8 @@ def test_training_names_the_other_run_and_leaves_no_lock(given, tmp_path, capsys
     holder = hold(out)
     try:
         assert main(words(call, given, out)) == 5
-        said = capsys.readouterr().err
-        assert f"another run writes to {out} now (process {holder.pid} on " in said
+        output = capsys.readouterr().err
+        assert f"another run writes to {out} now (process {holder.pid} on " in output
         assert not out.exists()
     finally:
         holder.kill()

@@ -41,7 +41,7 @@ def plain(trajectory: Trajectory) -> dict:
         {
             **step.model_dump(exclude={"made_from_trajectory"}),
             "calls": [call.model_dump() for call in step.calls],
-            "observations": [each.model_dump() for each in step.observations],
+            "observations": [observation.model_dump() for observation in step.observations],
         }
         for step in trajectory.steps
     ]
@@ -76,7 +76,7 @@ def test_all_rows_are_there_and_references_lead_to_the_same_runs(
         assert getattr(merged.manifest, name) == dict(total)
     before = [trajectory for store in stores for trajectory in store.trajectories()]
     after = list(merged.trajectories())
-    assert [plain(each) for each in after] == [plain(each) for each in before]
+    assert [plain(item) for item in after] == [plain(item) for item in before]
     check_ids(stores, merged)
     check_files(stores, merged)
 
@@ -93,10 +93,10 @@ def check_ids(stores: list[Store], merged: Store) -> None:
     seqs = {row["seq"]: row["trajectory_id"] for row in rows_of(merged, "trajectories")}
     old = [{r["trajectory_id"]: r["notes"] for r in rows_of(s, "trajectories")} for s in stores]
     for table in SHARDED_TABLES:
-        own = [(number, row) for number, s in enumerate(stores) for row in rows_of(s, table)]
+        ours = [(number, row) for number, s in enumerate(stores) for row in rows_of(s, table)]
         columns = [*REFERENCES.get(table, ())]
         columns += ["trajectory_id"] if "trajectory_id" in TABLES[table].schema.names else []
-        for (number, was), row in zip(own, rows_of(merged, table), strict=True):
+        for (number, was), row in zip(ours, rows_of(merged, table), strict=True):
             for column in columns:
                 if was[column] in old[number]:
                     assert words[row[column]] == old[number][was[column]], (table, column)
@@ -133,16 +133,16 @@ def test_export_equals_the_exports_of_the_parts(tmp_path):
                     if path.is_file():
                         wanted[str(Path(folder) / path.relative_to(out))] = path.read_bytes()
         export(Store.open(str(tmp_path / "aba")), to, str(tmp_path / to))
-        found = {
+        results = {
             str(path.relative_to(tmp_path / to)): path.read_bytes()
             for path in (tmp_path / to).rglob("*")
             if path.is_file()
         }
-        assert sorted(found) == sorted(wanted)
+        assert sorted(results) == sorted(wanted)
         if to == "openai_chat":
-            assert found == wanted
+            assert results == wanted
         else:  # runs without an id of their own are written under that of the store
-            changed = [name for name in found if found[name] != wanted[name]]
+            changed = [name for name in results if results[name] != wanted[name]]
             assert all(name.startswith("a/") for name in changed)
 
 
@@ -224,7 +224,9 @@ def test_older_stores_are_brought_up_to_date(tmp_path):
     merge([str(tmp_path / "a"), str(folder)], str(tmp_path / "ab"))
     merged = Store.open(str(tmp_path / "ab"))
     assert not merged.renamed
-    calls = [call for each in merged.trajectories() for s in each.steps for call in s.calls]
+    calls = [
+        call for trajectory in merged.trajectories() for s in trajectory.steps for call in s.calls
+    ]
     assert [call.arguments for call in calls] == ["{}", "{}"]
 
 

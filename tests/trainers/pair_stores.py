@@ -51,19 +51,19 @@ def write_pairs(
     """Write a store of runs, pairs and tasks. The ids of runs are ``d/NAME``."""
     builder = RowBuilder()
     known = {task["task_id"]: task for task in tasks}
-    for place, one in enumerate(runs):
+    for place, result in enumerate(runs):
         builder.begin(Origin(seq=place * 10, dataset="d"))
-        builder.trajectory({"source_id": one["name"], "tools": TOOLS, **one["columns"]})
-        if one["columns"].get("parent_id"):
-            for step in one["steps"]:
+        builder.trajectory({"source_id": result["name"], "tools": TOOLS, **result["columns"]})
+        if result["columns"].get("parent_id"):
+            for step in result["steps"]:
                 _step(builder, step)
             builder.finish()
             continue
         if place == 0:
             for task in known.values():
                 builder.task({"dataset": "d", **task})
-        builder.step({"source": "user", "kind": "message", "text": one["ask"]})
-        for step in one["steps"]:
+        builder.step({"source": "user", "kind": "message", "text": result["ask"]})
+        for step in result["steps"]:
             _step(builder, step)
         builder.finish()
     for number, pair in enumerate(pairs):

@@ -71,8 +71,8 @@ def test_reading_and_setting(tmp_path: Path) -> None:
         "model: model\ndata: runs\nlora: {r: 8}\ntraining: {learning_rate: 1e-4, save_strategy: no}"
     )
     settings = ["lora.r=32", "training.seed=7", "model.dtype=float32", "training.other.x=1e-3"]
-    config, foreign = read_config(file, settings, {"method": "kto"})
-    assert foreign is None
+    config, other = read_config(file, settings, {"method": "kto"})
+    assert other is None
     assert config.method == "kto"
     assert config.model.model_name_or_path == str(tmp_path / "model")
     assert config.data.store == str(tmp_path / "runs")
@@ -84,7 +84,7 @@ def test_reading_and_setting(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("lora: {rank: 8}", "lora.rank is not known; did you mean"),
         ("- 1", "is no configuration"),
@@ -95,11 +95,11 @@ def test_reading_and_setting(tmp_path: Path) -> None:
         ("[", "not valid YAML"),
     ],
 )
-def test_faults_are_one_sentence(tmp_path: Path, text: str, said: str) -> None:
+def test_faults_are_one_sentence(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "train.yaml").write_text(text)
     with pytest.raises(UsageError) as error:
         read_config(tmp_path / "train.yaml")
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert "\n" not in str(error.value)
 
 
@@ -144,18 +144,18 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("given", "said"), REFUSED)
-def test_what_goes_wrong_is_refused(given: dict[str, Any], said: str) -> None:
+@pytest.mark.parametrize(("given", "message"), REFUSED)
+def test_what_goes_wrong_is_refused(given: dict[str, Any], message: str) -> None:
     whole = {"data": "s", "render": {"max_length": 512}, **given}
-    if not given or said.startswith("render"):
+    if not given or message.startswith("render"):
         whole = given
-    found = list(faults(TrainConfig.model_validate(whole), Machine()))
-    assert any(said in sentence for sentence in found), found
-    assert all("\n" not in sentence for sentence in found)
+    result = list(faults(TrainConfig.model_validate(whole), Machine()))
+    assert any(message in sentence for sentence in result), result
+    assert all("\n" not in sentence for sentence in result)
 
 
 @pytest.mark.parametrize(
-    ("given", "machine", "said"),
+    ("given", "machine", "message"),
     [
         ({}, Machine(gpus=4), "4 GPUs are visible"),
         ({}, Machine(gpus=4, launched=True), None),
@@ -173,17 +173,17 @@ def test_what_goes_wrong_is_refused(given: dict[str, Any], said: str) -> None:
     ],
 )  # fmt: skip
 def test_what_depends_on_the_machine(
-    given: dict[str, Any], machine: Machine, said: str | None
+    given: dict[str, Any], machine: Machine, message: str | None
 ) -> None:
     whole = {"data": "s", "render": {"max_length": 512}, **given}
-    found = list(faults(TrainConfig.model_validate(whole), machine))
-    assert (found == []) if said is None else any(said in each for each in found), found
+    result = list(faults(TrainConfig.model_validate(whole), machine))
+    assert (result == []) if message is None else any(message in item for item in result), result
 
 
 def test_m3s_configuration_is_read_as_it_is() -> None:
-    config, foreign = read_config(M3)
-    assert foreign is not None
-    names = [one.name for one in foreign.mapped] + [one.name for one in foreign.left]
+    config, other = read_config(M3)
+    assert other is not None
+    names = [item.name for item in other.mapped] + [item.name for item in other.left]
     assert sorted(names) == sorted(M3)
     assert config.method == "sft"
     assert config.lora is not None
@@ -192,15 +192,15 @@ def test_m3s_configuration_is_read_as_it_is() -> None:
     assert config.render.max_length == 32768
     assert config.model.attn_implementation == "flash_attention_2"
     assert (config.training.warmup_steps, config.training.save_strategy) == (0.1, "no")
-    assert {one.name for one in foreign.left if one.why == "it is not known"} == set()
-    lines = "\n".join(foreign.lines())
+    assert {item.name for item in other.left if item.why == "it is not known"} == set()
+    lines = "\n".join(other.lines())
     assert 'template = "student_mistral" -> nothing: the tokenizer\'s own chat template' in lines
 
 
 def test_m3s_preference_settings() -> None:
     given = {**M3, "stage": "dpo", "pref_loss": "aot_pair", "pref_ftx": 0.5, "ld_alpha": 0.3}
-    config, foreign = read_config(given)
-    assert foreign is not None
+    config, other = read_config(given)
+    assert other is not None
     assert config.method == "dpo"
     assert config.dpo.loss_type == ("aot_unpaired", "sft")
     assert config.dpo.loss_weights == (1.0, 0.5)
@@ -223,20 +223,20 @@ def test_m3s_preference_settings() -> None:
 def test_the_call_says_which_settings_of_m3s_file_hold() -> None:
     """M3's file says stage: sft and holds the settings of DPO beside it."""
     given = {**M3, "pref_loss": "ipo", "pref_beta": 0.3, "ref_model": "base"}
-    config, foreign = read_config(given, (), {"method": "dpo"})
-    assert foreign is not None
+    config, other = read_config(given, (), {"method": "dpo"})
+    assert other is not None
     assert (config.method, config.dpo.loss_type, config.dpo.beta) == ("dpo", ("ipo",), 0.3)
     assert config.dpo.ref_model_name_or_path == "base"
-    lines = foreign.lines()
+    lines = other.lines()
     assert 'stage = "sft" -> nothing: this call trains dpo' in lines
     assert not [line for line in lines if line.startswith("pref_") and "nothing" in line]
 
-    config, foreign = read_config(given, ("method=kto",), {"method": "sft"})
-    assert foreign is not None
+    config, other = read_config(given, ("method=kto",), {"method": "sft"})
+    assert other is not None
     assert (config.method, config.kto.beta) == ("kto", 0.3)
     assert config.kto.ref_model_name_or_path == "base"
     assert 'pref_loss = "ipo" -> nothing: it is for DPO, and this call trains kto' in (
-        foreign.lines()
+        other.lines()
     )
 
 
@@ -250,33 +250,33 @@ def test_every_setting_of_a_foreign_file_holds_or_is_named(stage: str | None, me
     }  # fmt: skip
     given = {**M3, "stage": stage, **preference}
     assert read_config(given)[0].method == (stage or "sft")
-    config, foreign = read_config(given, (), {"method": method})
-    assert foreign is not None
+    config, other = read_config(given, (), {"method": method})
+    assert other is not None
     assert config.method == method
-    told = [one.name for one in foreign.mapped] + [one.name for one in foreign.left]
-    assert sorted(told) == sorted(given)
+    messages = [item.name for item in other.mapped] + [item.name for item in other.left]
+    assert sorted(messages) == sorted(given)
     plain = config.plain()
-    for setting in foreign.mapped:
+    for setting in other.mapped:
         for path, value in setting.to.items():
             place: Any = plain
             for name in path.split("."):
                 place = place[name]  # a section of another method is no longer there
             assert place == value, path
-    assert all(left.why for left in foreign.left)
+    assert all(left.why for left in other.left)
 
 
 def test_a_stage_that_is_not_trained_here_is_refused_whatever_the_call_says() -> None:
-    for stage, said in (("rm", "a reward model"), ("foo", "not known"), (["dpo"], "not known")):
-        with pytest.raises(UsageError, match=said):
+    for stage, output in (("rm", "a reward model"), ("foo", "not known"), (["dpo"], "not known")):
+        with pytest.raises(UsageError, match=output):
             read_config({**M3, "stage": stage}, (), {"method": "dpo"})
 
 
 def test_the_method_of_the_playgrounds_file_gives_way_to_the_calls() -> None:
     given = {"training": {"method": "dpo", "beta": 0.2, "learning_rate": 1e-5}}
-    config, foreign = read_config(given, (), {"method": "sft"})
-    assert foreign is not None
+    config, other = read_config(given, (), {"method": "sft"})
+    assert other is not None
     assert config.method == "sft"
-    assert foreign.lines()[-2:] == [
+    assert other.lines()[-2:] == [
         'training.method = "dpo" -> nothing: this call trains sft',
         "training.beta = 0.2 -> nothing: it is for DPO, and this call trains sft",
     ]
@@ -288,14 +288,14 @@ def test_the_method_of_the_playgrounds_file_gives_way_to_the_calls() -> None:
 def test_real_files_of_the_playground(name: str) -> None:
     path = PLAYGROUND / f"{name}.json"
     given = json.loads(path.read_text())
-    config, foreign = read_config(path)
-    assert foreign is not None
-    told = {one.name for one in foreign.mapped} | {one.name for one in foreign.left}
+    config, other = read_config(path)
+    assert other is not None
+    messages = {item.name for item in other.mapped} | {item.name for item in other.left}
     for section, values in given.items():
         inside = isinstance(values, dict) and values and section not in ("tools", "evaluation")
         wanted = {f"{section}.{key}" for key in values} if inside else {section}
-        assert wanted <= told
-    assert not [one for one in foreign.left if one.why == "it is not known"]
+        assert wanted <= messages
+    assert not [item for item in other.left if item.why == "it is not known"]
     training = given["training"]
     assert config.method == {"dpo": "dpo"}.get(training["method"], "sft")
     assert config.training.learning_rate == float(training["learning_rate"])
@@ -318,12 +318,12 @@ def test_sages_configuration() -> None:
         "gradient_accumulation": 16, "learning_rate": 2e-5, "warmup_ratio": 0.1,
         "lr_scheduler": "cosine", "report_to": "none", "seed": 42, "unheard_of": 1,
     }  # fmt: skip
-    config, foreign = read_config(given)
-    assert foreign is not None
+    config, other = read_config(given)
+    assert other is not None
     assert config.lora is not None
     assert (config.lora.r, config.lora.loraplus_lr_ratio) == (64, 16.0)
     assert config.training.gradient_accumulation_steps == 16
-    assert {one.name: one.why for one in foreign.left}["unheard_of"] == "it is not known"
+    assert {item.name: item.why for item in other.left}["unheard_of"] == "it is not known"
     off = read_config({**given, "use_lora_plus": False, "use_lora": False})[0]
     assert off.lora is None
 

@@ -60,8 +60,8 @@ def _run(folder: Path, name: str, settings: dict[str, Any], *words: str) -> subp
 def _finish(process: subprocess.Popen[str]) -> dict[str, Any]:
     out, wrong = process.communicate(timeout=2 * PATIENCE)
     assert process.returncode == 0, wrong
-    found: dict[str, Any] = json.loads(out)
-    return found
+    value: dict[str, Any] = json.loads(out)
+    return value
 
 
 @pytest.mark.parametrize("zero", [2, 3])
@@ -88,10 +88,10 @@ def test_two_processes_learn_what_one_does(tmp_path: Path, zero: int) -> None:
     _finish(_run(tmp_path, "one", {**ten, "training.gradient_accumulation_steps": 2}))
     more = ["--launch", "2", *(["--zero", str(zero)] if zero else [])]
     _finish(_run(tmp_path, "two", {**ten, "training.gradient_accumulation_steps": 1}, *more))
-    one, two = losses_of(tmp_path / "one"), losses_of(tmp_path / "two")
-    assert len(one) == 10
-    assert one[-1] < one[0] - 0.2
-    assert two == pytest.approx(one, rel=1e-4)
+    result, two = losses_of(tmp_path / "one"), losses_of(tmp_path / "two")
+    assert len(result) == 10
+    assert result[-1] < result[0] - 0.2
+    assert two == pytest.approx(result, rel=1e-4)
     assert (tmp_path / "two" / "adapter" / "adapter_model.safetensors").exists()
 
 

@@ -86,11 +86,11 @@ class Batch:
 
     def sums(self, *, average: bool) -> dict[str, Any]:
         """The log-probabilities of the sides, as M3 takes them."""
-        found = {}
+        sums = {}
         for name, values in (("", self.policy), ("r", self.reference)):
             total = values.sum(axis=1) / (self.counts if average else 1)
-            found[name + "c"], found[name + "r"] = total[:PAIRS], total[PAIRS:]
-        return found
+            sums[name + "c"], sums[name + "r"] = total[:PAIRS], total[PAIRS:]
+        return sums
 
 
 def trl_loss(section: DpoSection, batch: Batch) -> float:
@@ -220,9 +220,9 @@ def test_ld_alpha_weighs_the_rest_of_the_longer_side_in_both_models():
         ("", batch.policy, weights),
         ("r", batch.reference, np.ones_like(weights)),
     ):
-        for found, by in ((both, weights), (policy_only, m3_weights)):
+        for result, by in ((both, weights), (policy_only, m3_weights)):
             total = (values * by).sum(axis=1)
-            found[key + "c"], found[key + "r"] = total[:PAIRS], total[PAIRS:]
+            result[key + "c"], result[key + "r"] = total[:PAIRS], total[PAIRS:]
     ours = trl_loss(section, batch)
     assert ours == pytest.approx(m3_loss("sigmoid", both, 0, 0), rel=REL)
     assert ours != pytest.approx(m3_loss("sigmoid", policy_only, 0, 0), rel=1e-4)

@@ -41,7 +41,7 @@ def _config(**training: Any) -> TrainConfig:
 
 
 @pytest.mark.parametrize(
-    ("training", "native", "compute", "weights", "said"),
+    ("training", "native", "compute", "weights", "message"),
     [
         ({}, True, "bfloat16", None, "training in bfloat16"),
         ({}, False, "float32", "float32",
@@ -63,16 +63,16 @@ def test_the_choice(
     native: bool,
     compute: str,
     weights: str | None,
-    said: str,
+    message: str,
 ) -> None:
     _machine(monkeypatch, native)
-    found = choose(_config(**training))
-    assert (found.compute, found.weights) == (compute, weights)
-    assert found.sentence().startswith(said)
-    assert "\n" not in found.sentence()
-    assert Precision.from_plain(json.loads(json.dumps(found.plain()))) == found
+    result = choose(_config(**training))
+    assert (result.compute, result.weights) == (compute, weights)
+    assert result.sentence().startswith(message)
+    assert "\n" not in result.sentence()
+    assert Precision.from_plain(json.loads(json.dumps(result.plain()))) == result
     # What was chosen once is chosen again, also where the machine is another one.
-    exact = found.applied(_config(**training))
+    exact = result.applied(_config(**training))
     _machine(monkeypatch, not native)
     assert choose(exact).compute == compute
 
@@ -81,9 +81,9 @@ def test_weights_of_16_bits_are_emulated_too(monkeypatch: pytest.MonkeyPatch) ->
     _machine(monkeypatch, False)
     asked = _config().model_copy(update={"model": _config().model.model_copy(
         update={"dtype": "bfloat16"})})  # fmt: skip
-    found = choose(asked)
-    assert found.applied(asked).model.dtype == "bfloat16"
-    assert found.sentence().startswith("warning: bf16 is emulated on this processor")
+    result = choose(asked)
+    assert result.applied(asked).model.dtype == "bfloat16"
+    assert result.sentence().startswith("warning: bf16 is emulated on this processor")
     assert choose(_config()).applied(_config()).model.dtype == "float32"
 
 
@@ -130,8 +130,8 @@ def test_tf32_is_for_gpus_that_have_it() -> None:
     given = {"data": "s", "render": {"max_length": 512}, "training": {"tf32": True}}
     config = TrainConfig.model_validate(given)
     for machine in (Machine(), Machine(gpus=1)):
-        (said,) = faults(config, machine)
-        assert "TF32" in said
+        (output,) = faults(config, machine)
+        assert "TF32" in output
     assert list(faults(config, Machine(gpus=1, tf32=True))) == []
 
 
@@ -163,9 +163,9 @@ def _formats(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     linear = torch.nn.functional.linear
 
     def noted(*given: Any, **named: Any) -> Any:
-        found = linear(*given, **named)
-        seen.append(str(found.dtype))
-        return found
+        result = linear(*given, **named)
+        seen.append(str(result.dtype))
+        return result
 
     monkeypatch.setattr(torch.nn.functional, "linear", noted)
     return seen

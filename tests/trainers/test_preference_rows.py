@@ -39,8 +39,8 @@ def tiny() -> Renderer:
 
 def rows_of(store: Any, renderer: Renderer) -> tuple[list[PairRow], PairCounts]:
     maker, tally = PairRenderer(renderer), PairCounts()
-    found = [maker.row(pair, tally) for pair in good_pairs(store)]
-    return [row for row in found if row is not None], tally
+    results = [maker.row(pair, tally) for pair in good_pairs(store)]
+    return [row for row in results if row is not None], tally
 
 
 def good_pairs(store: Any) -> list[PairChats]:
@@ -92,8 +92,8 @@ def test_exactly_the_own_steps_are_in_the_loss(
         assert tally.left_out or not good_pairs(store)
         return
     (row,) = rows
-    for side, own in ((row.chosen, chosen), (row.rejected, rejected)):
-        expected = "".join(own_text(step) for step in own if not step["columns"])
+    for side, ours in ((row.chosen, chosen), (row.rejected, rejected)):
+        expected = "".join(own_text(step) for step in ours if not step["columns"])
         assert trained(tiny, side) == expected
         assert RESULT not in trained(tiny, side)
     # The prompt and the side are the render of the whole chat up to its last trained step.
@@ -239,9 +239,9 @@ def test_kto_rows_are_the_rows_of_training_with_a_label(tiny, tmp_path):
     assert (plan.rows, plan.dropped) == (6, Counter({"its success is unknown": 1}))
     rows = read_arrow(tmp_path / "train.arrow")
     assert rows is not None
-    found = {row["source_id"]: row for row in rows}
-    assert len(found) == 6
-    for name, row in found.items():
+    results = {row["source_id"]: row for row in rows}
+    assert len(results) == 6
+    for name, row in results.items():
         trajectory = store.get(name)
         (whole,) = tiny.trajectory(trajectory).rows
         ids = [*row["prompt_ids"], *row["completion_ids"]]
@@ -260,13 +260,13 @@ def test_kto_stands_another_completion_beside_each_as_trl_does(tmp_path):
     kto.METHOD.prepare(made, tmp_path, Silent())
     rows = read_arrow(tmp_path / "train.arrow")
     assert rows is not None
-    own, other = list(rows["completion_ids"]), list(rows["KL_completion_ids"])
-    for start in range(0, len(own), batch):
+    ours, other = list(rows["completion_ids"]), list(rows["KL_completion_ids"])
+    for start in range(0, len(ours), batch):
         # How TRL rotates: the last one first.
-        group = own[start : start + batch]
+        group = ours[start : start + batch]
         rotated = [group[-1], *group[:-1]]
         if len(group) == 1:
-            rotated = [own[start - 1]]
+            rotated = [ours[start - 1]]
         assert other[start : start + batch] == rotated
     masks = zip(rows["KL_completion_ids"], rows["KL_completion_mask"], strict=True)
     assert all(len(ids) == len(mask) and sum(mask) for ids, mask in masks)
@@ -275,10 +275,10 @@ def test_kto_stands_another_completion_beside_each_as_trl_does(tmp_path):
 @given(st.integers(1, 40), st.integers(2, 7))
 def test_no_row_stands_beside_itself(count, batch):
     indices = np.random.default_rng(count).permutation(count)
-    found = rotate(indices, batch)
+    result = rotate(indices, batch)
     if count > 1:
-        assert (found != indices).all()
-    assert set(found) <= set(indices)
+        assert (result != indices).all()
+    assert set(result) <= set(indices)
 
 
 def test_kto_from_rewards_and_from_pairs(tmp_path):

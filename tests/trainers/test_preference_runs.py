@@ -149,14 +149,14 @@ def test_grpo_learns_what_is_rewarded(agents, tmp_path, monkeypatch):
         "def reward(completion_ids, **_):\n"
         "    return [sum(i < 320 for i in ids) / len(ids) for ids in completion_ids]\n"
     )
-    own = {
+    ours = {
         "rewards": ["small_ids:reward", "length"],
         "num_generations": 8,
         "max_completion_length": 8,
         "length_buffer": 1,
     }
     sizes = {"per_device_train_batch_size": 16, "max_steps": 10, "learning_rate": 0.02}
-    config = configure(agents, "grpo", sizes, grpo=own, lora=None)
+    config = configure(agents, "grpo", sizes, grpo=ours, lora=None)
     made = started(config, tmp_path)
     prompt = made.train_dataset[0]["prompt"]
     ids, *_ = made._tokenize_prompts([prompt])
@@ -211,17 +211,17 @@ def test_a_continued_adapter_is_resumed_with_its_reference(agents, tmp_path):
 @pytest.mark.parametrize("method", ["dpo", "kto"])
 def test_all_weights_with_a_reference_in_memory_or_computed_before(agents, tmp_path, method):
     training = {"max_steps": 4, "learning_rate": 1e-3}
-    beside = started(configure(agents, method, training, lora=None), tmp_path)
-    assert beside.ref_model is not None
-    beside.train()
+    extra_keys = started(configure(agents, method, training, lora=None), tmp_path)
+    assert extra_keys.ref_model is not None
+    extra_keys.train()
     before = configure(
         agents, method, training, lora=None, **{method: {"precompute_ref_log_probs": True}}
     )
     computed = started(before, tmp_path, "before")
     assert computed.ref_model is None
     computed.train()
-    assert logged(computed, "loss") == pytest.approx(logged(beside, "loss"), rel=1e-4)
-    assert logged(beside, "rewards/margins")[-1] > 0
+    assert logged(computed, "loss") == pytest.approx(logged(extra_keys, "loss"), rel=1e-4)
+    assert logged(extra_keys, "rewards/margins")[-1] > 0
 
 
 @pytest.mark.slow
@@ -237,8 +237,8 @@ def test_the_base_is_the_reference_also_when_computed_before(agents, tmp_path, b
         "adapter_name_or_path": str(tmp_path / "sft"),
     }
     for reference, starts_at_zero in (("start", True), ("base", False)):
-        own = {"reference": reference, "precompute_ref_log_probs": before}
-        config = configure(agents, "dpo", {"max_steps": 1}, model=model, dpo=own)
+        ours = {"reference": reference, "precompute_ref_log_probs": before}
+        config = configure(agents, "dpo", {"max_steps": 1}, model=model, dpo=ours)
         made = started(config, tmp_path, f"{reference}")
         made.train()
         reward = abs(logged(made, "rewards/chosen")[0])
@@ -250,8 +250,8 @@ def test_the_base_is_the_reference_also_when_computed_before(agents, tmp_path, b
 @pytest.mark.parametrize("loss", ["orpo", "simpo"])
 def test_losses_without_a_reference(agents, tmp_path, loss, lora):
     training = {"max_steps": 6, "learning_rate": 5e-3 if lora else 1e-3}
-    own = {"loss_type": [loss, "sft"], "loss_weights": [1.0, 0.1], "beta": 1.0}
-    made = started(configure(agents, "dpo", training, dpo=own, lora=lora), tmp_path)
+    ours = {"loss_type": [loss, "sft"], "loss_weights": [1.0, 0.1], "beta": 1.0}
+    made = started(configure(agents, "dpo", training, dpo=ours, lora=lora), tmp_path)
     assert made.ref_model is None
     made.train()
     assert logged(made, "loss")[-1] < logged(made, "loss")[0]

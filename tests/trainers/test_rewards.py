@@ -39,9 +39,9 @@ def renderer(template: str | None = None) -> Renderer:
     if template is not None:
         import importlib.util
 
-        found = importlib.util.find_spec("trl")
-        assert found is not None
-        folder = Path(str(found.submodule_search_locations[0])) / "chat_templates"
+        spec = importlib.util.find_spec("trl")
+        assert spec is not None
+        folder = Path(str(spec.submodule_search_locations[0])) / "chat_templates"
         options["chat_template"] = (folder / f"{template}.jinja").read_text(encoding="utf-8")
     return Renderer(tiny_tokenizer(), RenderOptions.model_validate(options))
 
@@ -49,8 +49,8 @@ def renderer(template: str | None = None) -> Renderer:
 def written(renderer: Renderer, calls: list[WrittenCall], text: str = "") -> str:
     """What the template writes for an answer, the oracle of the reader."""
     made = tuple(
-        ChatCall(one.name, one.arguments, json.dumps(one.arguments), f"abcdef{n:03d}")
-        for n, one in enumerate(calls)
+        ChatCall(result.name, result.arguments, json.dumps(result.arguments), f"abcdef{n:03d}")
+        for n, result in enumerate(calls)
     )
     ask = Message("user", "ask", 0)
     chat = Chat("", 0, 0, (ask, Message("assistant", text, 1, calls=made)))
@@ -69,7 +69,7 @@ wanted = st.builds(WrittenCall, st.sampled_from(["search", "read_file", "x"]), o
 @pytest.fixture(scope="module")
 def forms() -> dict[str, Any]:
     named = {name: renderer(name) for name in TEMPLATES} | {"tiny": renderer()}
-    return {name: (one, call_form(one)) for name, one in named.items()}
+    return {name: (result, call_form(result)) for name, result in named.items()}
 
 
 @pytest.mark.parametrize("name", [*TEMPLATES, "tiny"])
@@ -116,13 +116,13 @@ def test_calls_written_as_tags_are_read_by_the_parser_of_transformers():
     section = GrpoSection.model_validate({"rewards": ["calls"]})
     (reward,) = make_rewards(section, tags, Path())
     text = "<tool_call>\n<function=search>\n<parameter=query>\nx\n</parameter>\n</function>\n"
-    found = reward(
+    result = reward(
         prompts=["<|im_start|>assistant\n"],
         completion_ids=[tags.tokenizer(text + "</tool_call>")["input_ids"]],
         expected_calls=[json.dumps([{"name": "search", "arguments": {"query": "x"}}])],
         tools=[None],
     )
-    assert found == [1.0]
+    assert result == [1.0]
 
 
 # ---- scores ----------------------------------------------------------------------------------
@@ -136,12 +136,12 @@ def test_the_same_calls_in_any_order_score_one(calls, random):
 
 
 @given(st.lists(wanted, max_size=4), st.lists(wanted, max_size=4))
-def test_scores_lie_between_0_and_1_and_tell_what_is_equal(one, other):
-    score = calls_score(one, other)
+def test_scores_lie_between_0_and_1_and_tell_what_is_equal(value, other):
+    score = calls_score(value, other)
     assert 0 <= score <= 1
-    assert calls_score(other, one) == pytest.approx(score)
+    assert calls_score(other, value) == pytest.approx(score)
     if score == 1:
-        assert Counter(map(_key, one)) == Counter(map(_key, other))
+        assert Counter(map(_key, value)) == Counter(map(_key, other))
 
 
 def _key(call: WrittenCall) -> str:
@@ -162,7 +162,7 @@ def _key(call: WrittenCall) -> str:
     ],
 )
 def test_a_third_each_for_name_argument_names_and_values(made, score):
-    calls = [WrittenCall(*one) for one in made]
+    calls = [WrittenCall(*item) for item in made]
     assert calls_score(calls, [WrittenCall("s", {"q": "x", "n": 1})]) == pytest.approx(score)
 
 
@@ -222,7 +222,10 @@ def test_rewards_of_a_batch(forms):
         "tools": [json.dumps([search])] * 5,
         "trainer_state": None,
     }
-    rewards = {one.__name__: one(**columns) for one in make_rewards(section, made, Path())}
+    rewards = {
+        make_reward.__name__: make_reward(**columns)
+        for make_reward in make_rewards(section, made, Path())
+    }
     assert rewards["answer"] == [1.0, None, None, None, None]
     assert rewards["calls_exact"] == [None, 1.0, 0.0, None, 0.0]
     assert rewards["format"] == [1.0, 1.0, 0.0, 1.0, 0.0]
@@ -259,13 +262,13 @@ def test_rewards_that_cannot_be(forms, values, words):
 # ---- prompts ---------------------------------------------------------------------------------
 
 
-def prepared(tmp_path: Path, **own: Any) -> tuple[Any, list[dict[str, Any]]]:
+def prepared(tmp_path: Path, **ours: Any) -> tuple[Any, list[dict[str, Any]]]:
     training = {"per_device_train_batch_size": 2, "gradient_accumulation_steps": 1}
     values = {
         "method": "grpo",
         "data": str(tmp_path / "s"),
         "training": training,
-        "grpo": {"rewards": ["json"], "num_generations": 2, **own},
+        "grpo": {"rewards": ["json"], "num_generations": 2, **ours},
     }
     plan = grpo.METHOD.prepare(TrainConfig.model_validate(values), tmp_path, Silent())
     rows = read_arrow(tmp_path / "train.arrow")

@@ -228,7 +228,7 @@ def _chances(model: Any, row: dict[str, Any]) -> dict[str, float]:
     with torch.no_grad():
         logits = model(input_ids=torch.tensor([row["input_ids"]])).logits[0]
     chances = torch.softmax(logits, -1)
-    found = {}
+    results = {}
     for name, words in (("masked", "zebra quartz jukebox"), ("trained", "violet hammock pyramid")):
         begin = text.index(words)
         places = [
@@ -240,8 +240,8 @@ def _chances(model: Any, row: dict[str, Any]) -> dict[str, float]:
         under = {row["labels"][place] != -100 for place in places}
         assert under == {name == "trained"}
         logs = [chances[place - 1, row["input_ids"][place]].log().item() for place in places]
-        found[name] = math.exp(sum(logs) / len(logs))
-    return found
+        results[name] = math.exp(sum(logs) / len(logs))
+    return results
 
 
 def test_the_plan_and_the_record(store: Store, tmp_path: Path) -> None:
@@ -252,11 +252,11 @@ def test_the_plan_and_the_record(store: Store, tmp_path: Path) -> None:
         training__num_train_epochs=2,
         training__per_device_train_batch_size=2,
     )
-    told: list[Any] = []
+    messages: list[Any] = []
     command = ["adp", "train", "sft", str(tmp_path / "store"), "--set", "report.api_key=sesame"]
-    done = train(config, tmp_path / "out", TrainOptions(command=command, reporter=told.append))
+    done = train(config, tmp_path / "out", TrainOptions(command=command, reporter=messages.append))
     plan = done.plan
-    assert told == [plan]
+    assert messages == [plan]
     assert plan.rows + plan.eval_rows == 8
     assert plan.eval_rows > 0
     assert done.record is not None
@@ -292,9 +292,9 @@ def test_a_loss_that_is_no_number_stops_the_run(store: Store, tmp_path: Path) ->
 
 
 def test_an_unknown_field_of_trl_is_named(store: Store, tmp_path: Path) -> None:
-    for other, said in (
+    for other, output in (
         ({"neftune_noise_alpa": 5}, "neftune_noise_alpha"),
         ({"max_length": 5}, "own place"),
     ):
-        with pytest.raises(UsageError, match=said):
-            train(config_of(store, training__other=other), tmp_path / f"out{len(said)}")
+        with pytest.raises(UsageError, match=output):
+            train(config_of(store, training__other=other), tmp_path / f"out{len(output)}")

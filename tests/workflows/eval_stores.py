@@ -60,7 +60,7 @@ def hostile_rollouts(folder, attacks=ATTACKS):
     runs = []
     for number, text in enumerate(attacks):
         task = f"{number} {text}"
-        one = run(
+        entry = run(
             task, number, agent_name=text, agent_model=text, dataset=text, split=text,
             success=number % 2 == 0, final_answer=text, stop_reason=text, error_message=text,
             error_type="infrastructure" if number % 7 == 6 else None, judge=json.dumps(text),
@@ -68,13 +68,13 @@ def hostile_rollouts(folder, attacks=ATTACKS):
             task=Task(task_id=task, dataset=text, difficulty=text, environment=text,
                       extra=json.dumps({"category": text})),
         )  # fmt: skip
-        for step in one.steps:
+        for step in entry.steps:
             step.text = text
             for call in step.calls:
                 call.name = text
             for result in step.observations:
                 result.text, result.is_error, result.error_type = text, True, text
-        runs.append(one)
+        runs.append(entry)
     return grown(folder, *runs)
 
 

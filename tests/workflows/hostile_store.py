@@ -46,8 +46,8 @@ def hostile_store(folder: Path, attacks: tuple[str, ...] = ATTACKS) -> Store:
         builder.reject(reject_row(text.encode(), text, record=number))
     losses = {f"$.x: {text}": number + 1 for number, text in enumerate(attacks)}
     store = write_store(folder, builder, losses=losses)
-    said = {text[:1000]: text[:1000] for text in attacks}
-    store.manifest.lineage = [Lineage(act="drop", options=said, parents=list(said))]
+    output = {text[:1000]: text[:1000] for text in attacks}
+    store.manifest.lineage = [Lineage(act="drop", options=output, parents=list(output))]
     store.manifest.write(folder)
     return Store.open(str(folder))
 

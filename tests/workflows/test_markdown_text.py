@@ -47,12 +47,12 @@ end
 
 def shape(text):
     """Types of the blocks and of what is in them, without the texts."""
-    found = []
+    results = []
     for token in PARSER.parse(DOCUMENT.format(text)):
-        found.append((token.type, token.tag, token.markup if token.type != "inline" else ""))
+        results.append((token.type, token.tag, token.markup if token.type != "inline" else ""))
         kinds = [(child.type, child.tag) for child in token.children or []]
-        found.append([kind for kind in kinds if kind[0] not in ("text", "text_special")])
-    return found
+        results.append([kind for kind in kinds if kind[0] not in ("text", "text_special")])
+    return results
 
 
 def words(text):

@@ -116,8 +116,8 @@ def test_the_page_leads_nowhere(hostile_page):
     page = Page(hostile_page)
     for address in page.addresses:
         assert address.startswith(("data:", "#")), address[:80]
-    own = {address[1:] for address in page.addresses if address.startswith("#")}
-    assert own <= set(re.findall(r'<section id="([a-z]+)">', hostile_page))
+    addresses = {address[1:] for address in page.addresses if address.startswith("#")}
+    assert addresses <= set(re.findall(r'<section id="([a-z]+)">', hostile_page))
     assert "default-src 'none'" in hostile_page
     assert "url(" not in hostile_page
     assert "@import" not in hostile_page
@@ -197,21 +197,21 @@ def test_html_and_markdown_hold_the_same_cells(shown):
 
 
 def test_a_store_of_nothing(tmp_path):
-    found = composition(write_store(tmp_path / "s", RowBuilder()))
-    page = Page(Report(found).html())
+    result = composition(write_store(tmp_path / "s", RowBuilder()))
+    page = Page(Report(result).html())
     assert "The store holds no trajectories." in page.words
     assert "img" not in page.elements
-    assert "holds no trajectories" in Report(found).markdown()
-    assert found.examples == ()
+    assert "holds no trajectories" in Report(result).markdown()
+    assert result.examples == ()
 
 
 def test_a_name_with_half_a_character(tmp_path):
     store = write_store(tmp_path / "s", RowBuilder())
-    found = composition(store, CompositionOptions(name="odd \udc80 name"))
-    text = Report(found).html()
+    result = composition(store, CompositionOptions(name="odd \udc80 name"))
+    text = Report(result).html()
     assert "odd \\udc80 name" in text
     text.encode()
-    Report(found).markdown().encode()
+    Report(result).markdown().encode()
 
 
 def test_the_template_is_part_of_the_package():

@@ -25,16 +25,16 @@ KINDS = st.lists(st.sampled_from([None, "a", "b"]), max_size=12)
 @given(KINDS)
 def test_groups_hold_each_row_once_in_the_order_of_their_first(kinds):
     rows = list(range(len(kinds)))
-    found = list(groups(rows, kinds))
-    assert sorted(row for group in found for row in group) == rows
-    assert all(group == sorted(group) for group in found)
-    for group in found:
+    result = list(groups(rows, kinds))
+    assert sorted(row for group in result for row in group) == rows
+    assert all(group == sorted(group) for group in result)
+    for group in result:
         assert len(group) == 1 or len(group) >= MANY
         assert len({kinds[row] for row in group}) == 1
     for kind in ("a", "b"):
         if kinds.count(kind) >= MANY:
-            assert [row for row in rows if kinds[row] == kind] in found
-    assert [group for group in found if kinds[group[0]] is None] == [
+            assert [row for row in rows if kinds[row] == kind] in result
+    assert [group for group in result if kinds[group[0]] is None] == [
         [row] for row in rows if kinds[row] is None
     ]
 
@@ -79,7 +79,7 @@ def test_parts_without_a_number_are_one_row_with_the_sums(run):
     why = "success is not recorded"
     parts = [part("a", value=0.5), *(part(name, f"{why} ({n} of {n})")
                                      for n, name in enumerate("bcde", 1))]  # fmt: skip
-    rows = group_rows([(run, one) for one in parts])
+    rows = group_rows([(run, item) for item in parts])
     assert [row[0] for row in rows] == ["a", "b, c and 2 more"]
     assert rows[1][4:] == ("0", "0", "16", why)
     # Another run, or another reason, is another row; three of a kind are shown as they are.
@@ -107,23 +107,23 @@ def test_what_no_task_differs_in_is_a_sentence(tmp_path):
               for name, rate, seed in (("base", 0.3, 0), ("tuned", 0.8, 1))]  # fmt: skip
     for store in stores:
         score_store(store, choose(["outcome"]))
-    found = evaluation(stores)
-    same = unchanged(found.comparisons)
-    for one in found.comparisons:
+    result = evaluation(stores)
+    same = unchanged(result.comparisons)
+    for comparison in result.comparisons:
         moved = any(
             other.difference.better or other.difference.worse
-            for other in found.comparisons
-            if (other.scorer, other.metric) == (one.scorer, one.metric)
+            for other in result.comparisons
+            if (other.scorer, other.metric) == (comparison.scorer, comparison.metric)
         )
-        known = one.difference.figure.value is not None and one.scorer is not None
-        assert ((one.scorer, one.metric) in same) == (known and not moved)
+        known = comparison.difference.figure.value is not None and comparison.scorer is not None
+        assert ((comparison.scorer, comparison.metric) in same) == (known and not moved)
     names = [metric for _, metric in same]
     assert names
-    text = Report(found).markdown()
-    said = next(line for line in text.splitlines() if line.startswith("No run differs"))
+    text = Report(result).markdown()
+    output = next(line for line in text.splitlines() if line.startswith("No run differs"))
     table = text.split("### Paired differences")[1].split("##")[0]
     for name in names:
-        assert name in said
+        assert name in output
         assert f" {name} |" not in table
     assert list(alike([])) == []
     (many,) = alike([str(n) for n in range(14)])
@@ -134,7 +134,7 @@ def test_what_no_task_differs_in_is_a_sentence(tmp_path):
 
 
 def test_tiny_numbers_keep_digits():
-    assert [plain_number(one) for one in (None, 0.0, 0.00042, 0.25, 2021.0)] == [
+    assert [plain_number(item) for item in (None, 0.0, 0.00042, 0.25, 2021.0)] == [
         MISSING, "0.000", "0.00042", "0.250", "2,021.0"
     ]  # fmt: skip
-    assert [signed(one) for one in (-1e-17, -0.0003, 0.25)] == ["+0.000", "-0.0003", "+0.250"]
+    assert [signed(item) for item in (-1e-17, -0.0003, 0.25)] == ["+0.000", "-0.0003", "+0.250"]

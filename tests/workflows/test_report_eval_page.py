@@ -42,8 +42,8 @@ TABLES = "return [...document.querySelectorAll('h3')].map(e => e.textContent)"
 def test_in_a_browser(browser, tmp_path, name):  # noqa: F811
     stores = [Store.open(store.root) for store in pages(tmp_path)[name]]
     page = tmp_path / f"{name}.html"
-    found = evaluation(stores, EvaluationOptions(name=name))
-    page.write_text(Report(found).html(), encoding="utf-8")
+    result = evaluation(stores, EvaluationOptions(name=name))
+    page.write_text(Report(result).html(), encoding="utf-8")
     for width, height, dark in LOOKS:
         look(browser, width, height, dark=dark)
         browser.get(page.as_uri())

@@ -31,16 +31,16 @@ def test_only_shares_are_drawn_on_a_percent_axis(tmp_path):
     ]
     for store in stores:
         score_store(store, choose(["efficiency"]))
-    found = evaluation(stores)
-    (scorer,) = found.runs[0].scorers
-    seconds = next(one for one in scorer.figures if one.name == "seconds")
+    result = evaluation(stores)
+    (scorer,) = result.runs[0].scorers
+    seconds = next(figure for figure in scorer.figures if figure.name == "seconds")
     assert (seconds.value, seconds.amount) == (0.5, True)
-    plots = draw(found)
+    plots = draw(result)
     for place in ("scores", "differences"):
         words = set(re.findall(r"\w+", plots[place].alt))
         assert "efficiency" in words, place
         assert words.isdisjoint({"seconds", "calls", "turns"}), place
-    assert "1 attempt each" in Report(found).markdown()
+    assert "1 attempt each" in Report(result).markdown()
 
 
 def test_tries_that_were_made_again_count_for_nothing(tmp_path):
@@ -60,18 +60,18 @@ def test_tries_that_were_made_again_count_for_nothing(tmp_path):
         scores = score_store(Store.open(str(root)), choose(["efficiency"]))
         down = not again  # the second call breaks again, the third does not
     assert (scores.trajectories, scores.broken, scores.superseded) == (8, {}, 8)
-    (calls,) = [one for one in scores.scorers[0].figures if one.name == "calls"]
+    (calls,) = [figure for figure in scores.scorers[0].figures if figure.name == "calls"]
     assert (calls.count, calls.unscored, calls.infrastructure) == (8, 0, 0)
     (read,) = read_scores(Store.open(str(root)))
     assert len({row.trajectory_id for row in read.rows}) == 8
 
-    found = evaluation([Store.open(str(root))])
-    (one,) = found.runs
-    assert (one.episodes, one.attempts, one.outcomes.broken) == (8, (2, 2), 0)
-    assert (one.outcomes.superseded, one.success.infrastructure) == (8, 0)
-    (tool,) = one.tools
+    result = evaluation([Store.open(str(root))])
+    (entry,) = result.runs
+    assert (entry.episodes, entry.attempts, entry.outcomes.broken) == (8, (2, 2), 0)
+    assert (entry.outcomes.superseded, entry.success.infrastructure) == (8, 0)
+    (tool,) = entry.tools
     assert tool.calls == 8
-    assert "superseded" in Report(found).markdown()
+    assert "superseded" in Report(result).markdown()
 
 
 def test_a_try_that_was_not_made_again_counts_as_broken(tmp_path):
@@ -98,31 +98,33 @@ def test_runs_with_an_expert_are_apart_and_marked(tmp_path):
         ]
         for mode in ("none", "informed")
     )
-    for number, one in enumerate(helped):
-        one.attempt = one.attempt + 2
-        one.trajectory_id, one.branches = f"helped-{number}", []
+    for number, entry in enumerate(helped):
+        entry.attempt = entry.attempt + 2
+        entry.trajectory_id, entry.branches = f"helped-{number}", []
     store = grown(tmp_path / "both", *alone_, *helped)
     report = score_store(store, choose(["efficiency"]))
-    (told,) = report.assisted
-    steps = [step.actor for one in helped for step in one.steps if step.source == "agent"]
-    assert (told.mode, told.trajectories, told.steps) == ("informed", 2, len(steps))
-    assert told.expert_steps == steps.count("expert") > 0
+    (messages,) = report.assisted
+    steps = [step.actor for item in helped for step in item.steps if step.source == "agent"]
+    assert (messages.mode, messages.trajectories, messages.steps) == ("informed", 2, len(steps))
+    assert messages.expert_steps == steps.count("expert") > 0
 
-    found = evaluation([store])
-    assert {one.name: one.episodes for one in found.runs} == {
+    result = evaluation([store])
+    assert {item.name: item.episodes for item in result.runs} == {
         "script": 2,
         "script with expert, informed": 2,
     }
-    assert [one.assisted for one in found.runs] == [None, told]
-    assert {one.assisted for one in found.comparisons} == {("script with expert, informed",)}
+    assert [item.assisted for item in result.runs] == [None, messages]
+    assert {comparison.assisted for comparison in result.comparisons} == {
+        ("script with expert, informed",)
+    }
     share = f"informed, {100 * steps.count('expert') / len(steps):.0f} % of the steps"
-    assert told.words == share
-    text = Report(found).markdown().replace("\\", "")
+    assert messages.words == share
+    text = Report(result).markdown().replace("\\", "")
     assert f"script with expert, informed is a run with an expert ({share})" in text
     assert "script with expert, informed is assisted" in text
     calls = [
-        sum(len(step.calls) for step in one.steps) for runs in (alone_, helped) for one in runs
+        sum(len(step.calls) for step in item.steps) for runs in (alone_, helped) for item in runs
     ]
-    tools = [sum(tool.calls for tool in one.tools) for one in found.runs]
+    tools = [sum(tool.calls for tool in item.tools) for item in result.runs]
     assert tools == [sum(calls[:2]), sum(calls[2:])]
-    assert json.dumps(found.plain())
+    assert json.dumps(result.plain())

@@ -137,8 +137,8 @@ def screenshot_colours(browser) -> dict[tuple[int, int, int], int]:
     from PIL import Image
 
     with Image.open(io.BytesIO(browser.get_screenshot_as_png())) as image:
-        found = image.convert("RGB").getcolors(1 << 24)
-    return {colour: count for count, colour in found}
+        getcolors = image.convert("RGB").getcolors(1 << 24)
+    return {colour: count for count, colour in getcolors}
 
 
 def test_the_log_would_show_a_request(browser, tmp_path):

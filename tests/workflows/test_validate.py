@@ -22,7 +22,7 @@ CHAT = b"""{"id": "a", "messages": [{"role": "user", "content": "hi"}]}
 """
 
 
-def found(report):
+def failed_checks(report):
     """Check -> number of findings, of those that found something."""
     return {result.check.id: result.findings for result in report.failed()}
 
@@ -46,8 +46,8 @@ def test_a_file_is_converted_and_its_rejects_are_counted(chats):
     report = adp.validate(chats)
     assert report.converted
     assert (report.counts.records, report.counts.used, report.counts.rejected) == (3, 2, 1)
-    assert found(report)["rejected-records"] == 1
-    assert found(report)["no-agent-step"] == 1
+    assert failed_checks(report)["rejected-records"] == 1
+    assert failed_checks(report)["no-agent-step"] == 1
     (example,) = report.fails("error")[0].examples
     assert (example.trajectory_id, example.path) == ("chats/a", "$.steps")
 
@@ -75,17 +75,17 @@ def test_severities_come_in_order(store):
     ranks = [SEVERITIES.index(result.check.severity) for result in report.failed()]
     assert ranks == sorted(ranks)
     assert set(ranks) == {0, 1, 2}
-    assert [one.check.id for one in report.fails("error")] == ["invalid-arguments"]
-    worse = {one.check.id for one in report.fails("warning")}
+    assert [fail.check.id for fail in report.fails("error")] == ["invalid-arguments"]
+    worse = {fail.check.id for fail in report.fails("warning")}
     assert {"invalid-arguments", "dangling-call"} <= worse
     assert "no-license" not in worse
-    assert {one.check.id for one in report.results} == set(CHECKS)
+    assert {result.check.id for result in report.results} == set(CHECKS)
 
 
 def test_chosen_checks_only(store):
     report = validate(store.root, checks=["no-license", "dangling-call"], examples=0)
-    assert [one.check.id for one in report.results] == ["dangling-call", "no-license"]
-    assert [(one.findings, one.examples) for one in report.results] == [(1, []), (1, [])]
+    assert [result.check.id for result in report.results] == ["dangling-call", "no-license"]
+    assert [(result.findings, result.examples) for result in report.results] == [(1, []), (1, [])]
 
 
 def test_the_report_is_the_same_every_time(store):
@@ -98,8 +98,8 @@ def test_a_growing_store_is_checked_with_its_journal(tmp_path, store):
             growing.append(trajectory)
             if not number:
                 growing.seal_journal()
-    grown = {name: count for name, count in found(validate(tmp_path / "growing")).items()}
-    assert grown == found(validate(store.root))
+    grown = {name: count for name, count in failed_checks(validate(tmp_path / "growing")).items()}
+    assert grown == failed_checks(validate(store.root))
 
 
 def test_an_empty_store(tmp_path):
@@ -170,4 +170,4 @@ def test_real_data_hold_no_errors():
     path = DATA / "adp_v1"
     if not path.exists():
         pytest.skip("the reference data are not here")
-    assert [one.check.id for one in validate(path).failed("error")] == []
+    assert [item.check.id for item in validate(path).failed("error")] == []

@@ -33,8 +33,8 @@ def call(
     name: str, arguments: str | None, *results: dict[str, Any], **columns: Any
 ) -> dict[str, Any]:
     """A call, with its results."""
-    own = {"kind": "function", "name": name, "arguments": arguments, **columns}
-    return {**own, "results": list(results)}
+    ours = {"kind": "function", "name": name, "arguments": arguments, **columns}
+    return {**ours, "results": list(results)}
 
 
 def result(text: str | None, **columns: Any) -> dict[str, Any]:
@@ -60,10 +60,10 @@ def _add(builder: RowBuilder, place: int, run: dict[str, Any]) -> None:
         builder.observation(dict(seen))
     for number, step in enumerate(run["steps"]):
         builder.step({k: v for k, v in step.items() if k not in ("calls", "seen")})
-        for index, one in enumerate(step.get("calls", ())):
+        for index, entry in enumerate(step.get("calls", ())):
             name = f"c{number}-{index}"
-            builder.call({**{k: v for k, v in one.items() if k != "results"}, "call_id": name})
-            for answer in one["results"]:
+            builder.call({**{k: v for k, v in entry.items() if k != "results"}, "call_id": name})
+            for answer in entry["results"]:
                 builder.observation(dict(answer), answers=name)
         for seen in step.get("seen", ()):
             builder.observation(dict(seen))
@@ -84,9 +84,9 @@ def status(row: dict[str, Any]) -> bool | None:
 def calls_of(run: dict[str, Any]) -> Iterator[tuple[int, int, dict[str, Any]]]:
     """Step, index and call, in order, without those of the user."""
     for number, step in enumerate(run["steps"]):
-        for index, one in enumerate(step.get("calls", ())):
-            if one.get("requestor") != "user":
-                yield number, index, one
+        for index, entry in enumerate(step.get("calls", ())):
+            if entry.get("requestor") != "user":
+                yield number, index, entry
 
 
 def results_of(run: dict[str, Any]) -> Iterator[tuple[int, int | None, int, dict[str, Any]]]:
@@ -94,8 +94,8 @@ def results_of(run: dict[str, Any]) -> Iterator[tuple[int, int | None, int, dict
     steps = run["steps"]
     for number, step in enumerate(steps):
         order = 0
-        for index, one in enumerate(step.get("calls", ())):
-            for answer in one["results"]:
+        for index, entry in enumerate(step.get("calls", ())):
+            for answer in entry["results"]:
                 yield number, index, order, answer
                 order += 1
         for seen in step.get("seen", ()):
@@ -104,11 +104,13 @@ def results_of(run: dict[str, Any]) -> Iterator[tuple[int, int | None, int, dict
         if order or step["source"] != "agent" or number + 1 == len(steps):
             continue
         following = steps[number + 1]
-        own = [
-            index for at, index, one in calls_of(run) if at == number and one["kind"] != "message"
+        indexes = [
+            index
+            for at, index, outcome in calls_of(run)
+            if at == number and outcome["kind"] != "message"
         ]
-        if own and following["source"] in ("user", "environment"):
-            yield number, own[-1], 0, {"text": following["text"], "spoken": number + 1}
+        if indexes and following["source"] in ("user", "environment"):
+            yield number, indexes[-1], 0, {"text": following["text"], "spoken": number + 1}
 
 
 TOOLS = (
@@ -156,11 +158,11 @@ results = st.fixed_dictionaries(
 def _call(
     name: str | None, arguments: str | None, answers: Sequence[Any], more: Any
 ) -> dict[str, Any]:
-    own: dict[str, Any] = {"kind": "function", "name": name, "results": list(answers), **more}
-    own["arguments"] = arguments if arguments != "[" else None
+    ours: dict[str, Any] = {"kind": "function", "name": name, "results": list(answers), **more}
+    ours["arguments"] = arguments if arguments != "[" else None
     if arguments == "[":
-        own |= {"arguments_raw": "[", "arguments_kind": "invalid"}
-    return own
+        ours |= {"arguments_raw": "[", "arguments_kind": "invalid"}
+    return ours
 
 
 calls = st.builds(

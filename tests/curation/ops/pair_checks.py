@@ -23,23 +23,23 @@ def store_of(folder: Path, *runs: dict[str, Any]) -> Store:
     """
     builder = RowBuilder()
     for number, run in enumerate(runs):
-        own = {key: value for key, value in run.items() if key not in ("steps", "branches")}
-        dataset = own.pop("dataset", "d")
+        values = {key: value for key, value in run.items() if key not in ("steps", "branches")}
+        dataset = values.pop("dataset", "d")
         builder.begin(Origin(seq=number * 1000, dataset=dataset, columns={"source_hash": "0" * 32}))
-        _run(builder, {"source_id": f"r{number}", **own}, run.get("steps", []))
+        _run(builder, {"source_id": f"r{number}", **values}, run.get("steps", []))
         parent = builder.rows["trajectories"][-1]["trajectory_id"] if run.get("branches") else None
         for index, branch in enumerate(run.get("branches", [])):
-            own = {key: value for key, value in branch.items() if key != "steps"}
+            values = {key: value for key, value in branch.items() if key != "steps"}
             name = f"r{number}/b{index}"
-            _run(builder, {"source_id": name, "parent_id": parent, **own}, branch["steps"])
+            _run(builder, {"source_id": name, "parent_id": parent, **values}, branch["steps"])
     return write_store(folder, builder)
 
 
 def _run(builder: RowBuilder, columns: dict[str, Any], steps: list[dict[str, Any]]) -> None:
     builder.trajectory(dict(columns))
     for step in steps:
-        own = {key: value for key, value in step.items() if key not in ("calls", "observations")}
-        builder.step({"source": "agent", "kind": "llm_turn", **own})
+        values = {key: value for key, value in step.items() if key not in ("calls", "observations")}
+        builder.step({"source": "agent", "kind": "llm_turn", **values})
         for call in step.get("calls", []):
             builder.call({"kind": "function", **call})
         for seen in step.get("observations", []):
@@ -75,8 +75,8 @@ def events_of(outcome: OpResult) -> list[dict[str, Any]]:
         row["evidence"] = json.loads(row["evidence"])
         assert (row["verdict"] == "paired") == ("pair_id" in row["evidence"])
         assert row["evidence"].get("pair_id") in {None, *pairs}
-    told = {row["evidence"]["pair_id"] for row in rows if row["verdict"] == "paired"}
-    assert told == set(pairs)
+    messages = {row["evidence"]["pair_id"] for row in rows if row["verdict"] == "paired"}
+    assert messages == set(pairs)
     return rows
 
 

@@ -121,12 +121,12 @@ NAMED: list[tuple[dict[str, Any], str | None]] = [
 def test_ids_issues_commits_and_repositories(tmp_path: Path) -> None:
     row = {name: SWE[name] for name in ("instance_id", "repo", "base_commit")}
     outcome = _run(tmp_path, [row], *(run for run, _ in NAMED))
-    found = list(zip([run for run, _ in NAMED], _levels(outcome), strict=True))
-    assert found == NAMED
+    result = list(zip([run for run, _ in NAMED], _levels(outcome), strict=True))
+    assert result == NAMED
     assert outcome.dropped is not None
     assert outcome.events is not None
     for frame, level in ((outcome.dropped, "instance"), (outcome.events, "repository")):
-        assert frame["seq"].to_list() == [n for n, (_, one) in enumerate(NAMED) if one == level]
+        assert frame["seq"].to_list() == [n for n, (_, entry) in enumerate(NAMED) if entry == level]
 
 
 def test_the_place_of_an_id_is_told(tmp_path: Path) -> None:
@@ -296,8 +296,8 @@ def test_every_kind_of_file_gives_the_same_items(
     tmp_path: Path, name: str, write: Callable[[Path], Any]
 ) -> None:
     write(tmp_path / name)
-    found = read_benchmark(Against(file=name), tmp_path)
-    assert [(item.label, item.texts) for item in found.items] == [
+    benchmark = read_benchmark(Against(file=name), tmp_path)
+    assert [(item.label, item.texts) for item in benchmark.items] == [
         ("b/one", (TEXT,)),
         ("b/two", ("other, text",)),
     ]
@@ -306,8 +306,8 @@ def test_every_kind_of_file_gives_the_same_items(
 def test_texts_stores_and_patterns_are_benchmarks_too(tmp_path: Path) -> None:
     (tmp_path / "b-1.txt").write_text(f"{TEXT}\n\nother\n")
     (tmp_path / "b-2.txt").write_text("third\n")
-    found = read_benchmark(Against(file="b-*.txt", name="b"), tmp_path)
-    assert [(item.label, item.texts) for item in found.items] == [
+    benchmark = read_benchmark(Against(file="b-*.txt", name="b"), tmp_path)
+    assert [(item.label, item.texts) for item in benchmark.items] == [
         ("b#1", (TEXT,)), ("b#2", ("other",)), ("b#3", ("third",)),
     ]  # fmt: skip
     _store(
@@ -326,12 +326,12 @@ def test_texts_stores_and_patterns_are_benchmarks_too(tmp_path: Path) -> None:
 
 
 def test_data_sets_of_a_store_that_number_their_tasks_alike(tmp_path: Path) -> None:
-    own = {"user": ["hello"], "columns": {"task_id": "1"}}
+    ours = {"user": ["hello"], "columns": {"task_id": "1"}}
     _store(
         tmp_path / "held-out",
-        {**own, "dataset": "a", "task": {"instruction": "what a asks"}},
-        {**own, "dataset": "b", "task": {"instruction": TEXT}},
-        {**own, "dataset": "b"},
+        {**ours, "dataset": "a", "task": {"instruction": "what a asks"}},
+        {**ours, "dataset": "b", "task": {"instruction": TEXT}},
+        {**ours, "dataset": "b"},
     )
     items = read_benchmark(Against(file="held-out"), tmp_path).items
     assert [item.texts for item in items] == [("what a asks",), (TEXT,)]
@@ -345,9 +345,9 @@ def test_named_fields_and_fields_in_fields(tmp_path: Path) -> None:
     row = {"a": {"b": TEXT}, "c": [{"role": "system", "content": "no"},
            {"role": "user", "content": [{"type": "text", "text": "yes"}]}], "n": 5}  # fmt: skip
     (tmp_path / "b.jsonl").write_text(json.dumps(row))
-    found = read_benchmark(Against(file="b.jsonl", text=["a.b", "c"], id="n"), tmp_path)
-    assert found.items[0].texts == (TEXT, "yes")
-    assert found.items[0].id == "5"
+    benchmark = read_benchmark(Against(file="b.jsonl", text=["a.b", "c"], id="n"), tmp_path)
+    assert benchmark.items[0].texts == (TEXT, "yes")
+    assert benchmark.items[0].id == "5"
 
 
 @pytest.mark.parametrize(
@@ -424,16 +424,16 @@ def test_real_benchmarks_are_found_again_and_nothing_else(
     path = DATA / file
     if not path.exists():
         pytest.skip("the shared data is not here")
-    found = read_benchmark(Against(file=str(path)), tmp_path).items
-    assert items is None or len(found) == items
-    assert all(item.texts for item in found)
-    half = len(found) // 2
-    runs = [{"user": list(item.texts)} for item in found[:half]]
+    result = read_benchmark(Against(file=str(path)), tmp_path).items
+    assert items is None or len(result) == items
+    assert all(item.texts for item in result)
+    half = len(result) // 2
+    runs = [{"user": list(item.texts)} for item in result[:half]]
     store = _store(tmp_path / "s", *runs, *[{"user": [f"Something else {n}"]} for n in range(9)])
     (tmp_path / "b").mkdir()
     outcome = apply("decontaminate", store, against=str(path), on_instance="off")
     part = outcome.summary["benchmarks"][0]["text"]
-    assert part["comparable"] >= checkable * len(found)
+    assert part["comparable"] >= checkable * len(result)
     flagged = [level is not None for level in _levels(outcome)]
     assert sum(flagged[:half]) >= checkable * half * 0.9
     assert not any(flagged[half:])

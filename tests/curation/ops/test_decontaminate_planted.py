@@ -45,14 +45,14 @@ def _flagged(folder: Path, prompt: str) -> set[int]:
 
 def accept(planted: Planted, folder: Path) -> None:
     """What must hold, with and without a prompt that all documents share."""
-    truth = {seq for seq, one in enumerate(planted.documents) if one.share >= 0.5}
+    truth = {seq for seq, document in enumerate(planted.documents) if document.share >= 0.5}
     without = _flagged(folder, "none")
     for prompt in PROMPTS:
-        found = without if prompt == "none" else _flagged(folder, prompt)
-        assert len(found & truth) >= 0.95 * len(found), "precision"
-        assert len(found & truth) >= 0.9 * len(truth), "recall"
-        assert found == without, "shared prompt"
-    turns = {seq for seq, one in enumerate(planted.documents) if one.why == "turns"}
+        result = without if prompt == "none" else _flagged(folder, prompt)
+        assert len(result & truth) >= 0.95 * len(result), "precision"
+        assert len(result & truth) >= 0.9 * len(truth), "recall"
+        assert result == without, "shared prompt"
+    turns = {seq for seq, document in enumerate(planted.documents) if document.why == "turns"}
     assert not without & turns, "message boundary"
 
 
@@ -65,9 +65,9 @@ def test_precision_and_recall_with_and_without_a_shared_prompt(
 def test_every_kind_of_document_is_judged_as_planted(planted: Planted, folder: Path) -> None:
     flagged = _flagged(folder, "none")
     wrong = [
-        (one.why, one.share)
-        for seq, one in enumerate(planted.documents)
-        if (one.share >= 0.5) != (seq in flagged)
+        (document.why, document.share)
+        for seq, document in enumerate(planted.documents)
+        if (document.share >= 0.5) != (seq in flagged)
     ]
     assert wrong == []
 
@@ -102,8 +102,8 @@ def test_the_partitions_make_no_difference(folder: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("adp.curation.partitions.PARTITION_BYTES", 400_000)
     cut = _outcome(folder, "prefix")
     for name in ("columns", "dropped", "events"):
-        one, other = getattr(whole, name), getattr(cut, name)
-        assert one.sort("seq").equals(other.sort("seq"))
+        result, other = getattr(whole, name), getattr(cut, name)
+        assert result.sort("seq").equals(other.sort("seq"))
     assert whole.summary == cut.summary
 
 

@@ -42,13 +42,13 @@ def _grams(message: str, size: int) -> list[Gram]:
 
 def _item_grams(item: list[str], n: int, least: int) -> list[tuple[int, int, Gram]]:
     """Message, place in it, n-gram."""
-    found = []
+    item_grams = []
     for number, message in enumerate(item):
         length = len(message.split())
         if length >= least:
             size = min(n, length)
-            found += [(number, at, gram) for at, gram in enumerate(_grams(message, size))]
-    return found
+            item_grams += [(number, at, gram) for at, gram in enumerate(_grams(message, size))]
+    return item_grams
 
 
 def _frequent(
@@ -165,8 +165,8 @@ def test_shares_are_those_of_a_plain_loop(
     documents, items = pool
     frequent = _frequent(documents, items, n, least, 0.3, some)
     expected = [
-        max((_share(one, item, n, least, frequent) or 0.0 for item in items), default=0.0)
-        for one in documents
+        max((_share(document, item, n, least, frequent) or 0.0 for item in items), default=0.0)
+        for document in documents
     ]
     with tempfile.TemporaryDirectory() as folder:
         store = store_of(Path(folder) / "s", documents)

@@ -41,14 +41,14 @@ def _content(trajectory: Trajectory, of: str) -> Any:
         agent = [step.step for step in steps if step.source == "agent"]
         early = [s for s in steps if s.source == "user" and s.step < min(agent, default=10**9)]
         return [step.text for step in early if step.text] or None
-    found: list[Any] = []
+    results: list[Any] = []
     for step in steps:
-        found.append((step.source, step.reasoning or "", step.text or "", step.content or ""))
-        found.append([_call(call) for call in step.calls])
+        results.append((step.source, step.reasoning or "", step.text or "", step.content or ""))
+        results.append([_call(call) for call in step.calls])
         for seen in step.observations:
             values = (seen.text, seen.content, seen.html, seen.axtree, seen.url, seen.structured)
-            found.append((seen.call_step, seen.call, *(value or "" for value in values)))
-    return found or None
+            results.append((seen.call_step, seen.call, *(value or "" for value in values)))
+    return results or None
 
 
 @settings(max_examples=15)
@@ -60,13 +60,13 @@ def test_groups_are_those_of_a_plain_walk(described: Any, of: str) -> None:
         outcome = apply("dedup_exact", store, of=of)
         runs = [run for run in store.trajectories() if run.parent_id is None]
         assert outcome.columns is not None
-        found = groups(store, outcome.columns, "exact_cluster")
+        result = groups(store, outcome.columns, "exact_cluster")
     expected = defaultdict(list)
     for run in runs:
         content = _content(run, of)
         expected[repr(content) if content is not None else run.trajectory_id].append(run)
     assert outcome.dropped is not None
-    assert found == sorted(
+    assert result == sorted(
         sorted(run.trajectory_id for run in group) for group in expected.values()
     )
     # In each group the best one stays: the highest reward, then the least text, then the id.
@@ -78,9 +78,9 @@ def test_groups_are_those_of_a_plain_walk(described: Any, of: str) -> None:
         assert (stays.reward if stays.reward is not None else -1e9) == best
 
 
-def _chat(builder: RowBuilder, seq: int, name: str, text: str, arguments: str, **own: Any) -> None:
+def _chat(builder: RowBuilder, seq: int, name: str, text: str, arguments: str, **ours: Any) -> None:
     builder.begin(Origin(seq=seq, dataset="d"))
-    builder.trajectory({"source_id": name, **own})
+    builder.trajectory({"source_id": name, **ours})
     builder.step({"source": "user", "kind": "message", "text": "Do it"})
     builder.step({"source": "agent", "kind": "llm_turn", "text": text})
     builder.call({"call_id": f"c{seq}", "kind": "function", "name": "t", "arguments": arguments})

@@ -35,13 +35,13 @@ Shingles = set[tuple[str, ...]]
 
 def shingles(messages: list[str], size: int = 5) -> Shingles:
     """Shingles of a document, word by word."""
-    found: Shingles = set()
+    result: Shingles = set()
     for message in messages:
         words = re.findall(r"\w+", message.lower())
-        found |= {tuple(words[at : at + size]) for at in range(len(words) - size + 1)}
+        result |= {tuple(words[at : at + size]) for at in range(len(words) - size + 1)}
         if 0 < len(words) < size:
-            found.add(tuple(words))
-    return found
+            result.add(tuple(words))
+    return result
 
 
 def without_common(documents: list[Shingles], share: float = 0.01, least: int = 10) -> None:
@@ -54,10 +54,10 @@ def without_common(documents: list[Shingles], share: float = 0.01, least: int = 
         document -= common
 
 
-def jaccard(one: Shingles, other: Shingles) -> float:
+def jaccard(value: Shingles, other: Shingles) -> float:
     """Exact similarity."""
-    shared = len(one & other)
-    return shared / (len(one) + len(other) - shared) if shared else 0.0
+    shared = len(value & other)
+    return shared / (len(value) + len(other) - shared) if shared else 0.0
 
 
 class Compared:
@@ -73,8 +73,10 @@ class Compared:
         assert outcome.dropped is not None
         self.removed = outcome.dropped.height
         self.alarms = outcome.summary["alarms"]
-        found = groups(self.store, outcome.columns, "near_cluster")
-        self.merged = {(one, other) for group in found for one, other in combinations(group, 2)}
+        result = groups(self.store, outcome.columns, "near_cluster")
+        self.merged = {
+            (entry, other) for group in result for entry, other in combinations(group, 2)
+        }
         if truth is None:
             self._find_truth(made)
         else:
@@ -85,9 +87,9 @@ class Compared:
         without_common(documents)
         names = [f"made_up/{run.name}" for run in made]
         self.similar = {
-            (names[one], names[other]): value
-            for one, other in combinations(range(len(made)), 2)
-            if (value := jaccard(documents[one], documents[other])) >= 0.3
+            (names[result], names[other]): value
+            for result, other in combinations(range(len(made)), 2)
+            if (value := jaccard(documents[result], documents[other])) >= 0.3
         }
         planted = {(f"made_up/{run.like}", f"made_up/{run.name}") for run in made if run.like}
         self.near = {pair for pair in planted if self.similar.get(pair, 0) >= 0.8}
@@ -118,18 +120,18 @@ def test_planted_pairs_are_found(plain: Compared) -> None:
 
 @pytest.mark.parametrize("prefix", [250, 1000])
 def test_a_shared_prefix_changes_nothing(plain: Compared, prefix: int, tmp_path: Path) -> None:
-    found = Compared(tmp_path / "store", prefix)
-    assert found.recall >= 0.97
-    assert not found.false
-    assert abs(found.removed - plain.removed) <= 0.03 * plain.removed
+    result = Compared(tmp_path / "store", prefix)
+    assert result.recall >= 0.97
+    assert not result.false
+    assert abs(result.removed - plain.removed) <= 0.03 * plain.removed
 
 
 @pytest.mark.slow
 def test_that_test_fails_without_the_filter(plain: Compared, tmp_path: Path) -> None:
-    found = Compared(tmp_path / "store", 1000, plain, common=1.0)
-    assert found.removed > 2 * plain.removed
-    assert len(found.false) > COUNT
-    assert found.alarms
+    result = Compared(tmp_path / "store", 1000, plain, common=1.0)
+    assert result.removed > 2 * plain.removed
+    assert len(result.false) > COUNT
+    assert result.alarms
 
 
 def test_the_alarm_stops_it(tmp_path: Path) -> None:
@@ -179,15 +181,15 @@ def _slow_stars(documents: list[Any], threshold: float, least: int, together: bo
         key=lambda at: (rewards[at] is None, -(rewards[at] or 0), sizes[at], names[at]),
     )
     free = set(order)
-    found = []
+    slow_stars = []
     for anchor in order:
         if anchor not in free:
             continue
         free.discard(anchor)
         cluster = [anchor]
         for other in order:
-            task, own = documents[other][1], documents[anchor][1]
-            if other not in free or (not together and own is not None and own == task):
+            task, ours = documents[other][1], documents[anchor][1]
+            if other not in free or (not together and ours is not None and ours == task):
                 continue
             long = len(sets[anchor]) >= least
             if long != (len(sets[other]) >= least):
@@ -201,8 +203,8 @@ def _slow_stars(documents: list[Any], threshold: float, least: int, together: bo
             if alike:
                 free.discard(other)
                 cluster.append(other)
-        found.append(cluster)
-    return found
+        slow_stars.append(cluster)
+    return slow_stars
 
 
 @settings(max_examples=examples(60))
@@ -222,22 +224,22 @@ def test_clusters_are_stars(
             one_by_one = apply("dedup_near", store, **options)
     expected = _slow_stars(documents, threshold, least, together)
     names = [f"d/{(7 * seq) % 11}-{seq}" for seq in range(len(documents))]
-    for found in (outcome, one_by_one):
-        assert found.columns is not None
+    for item in (outcome, one_by_one):
+        assert item.columns is not None
         clusters: dict[str, list[int]] = {}
-        for row in found.columns.iter_rows(named=True):
+        for row in item.columns.iter_rows(named=True):
             clusters.setdefault(row["near_cluster"], []).append(row["seq"])
         assert clusters == {names[cluster[0]]: sorted(cluster) for cluster in expected}
 
 
-def _same(one: OpResult, other: OpResult) -> None:
-    assert one.columns is not None
+def _same(op_result: OpResult, other: OpResult) -> None:
+    assert op_result.columns is not None
     assert other.columns is not None
-    assert one.columns.equals(other.columns)
-    assert one.dropped is not None
+    assert op_result.columns.equals(other.columns)
+    assert op_result.dropped is not None
     assert other.dropped is not None
-    assert one.dropped.equals(other.dropped)
-    assert one.summary == other.summary
+    assert op_result.dropped.equals(other.dropped)
+    assert op_result.summary == other.summary
 
 
 @pytest.mark.slow

@@ -28,14 +28,16 @@ SQL = "steps.step < 2 AND pool.success"
 def marks(folder: Path, guess: bool) -> dict[tuple[int, int], tuple[Any, ...]]:
     """The step columns of measure, which has an oracle of its own."""
     errors = "likely" if guess else "recorded"
-    found = apply("measure", str(folder), only=["steps"], errors=errors, workers=1).step_columns
-    return {(seq // SPACING, step): tuple(rest) for seq, step, *rest in found.iter_rows()}
+    step_columns = apply(
+        "measure", str(folder), only=["steps"], errors=errors, workers=1
+    ).step_columns
+    return {(seq // SPACING, step): tuple(rest) for seq, step, *rest in step_columns.iter_rows()}
 
 
 def masked(run: dict[str, Any], number: int, flags: tuple[Any, ...]) -> set[str]:
     """Policies that mask a step of the agent."""
     step = run["steps"][number]
-    later = [one for one in run["steps"][number + 1 :] if one["source"] == "agent"]
+    later = [item for item in run["steps"][number + 1 :] if item["source"] == "agent"]
     labels = step.get("labels") or []
     tests = {
         "errors": bool(flags[0]) or flags[2],
@@ -51,8 +53,8 @@ def masked(run: dict[str, Any], number: int, flags: tuple[Any, ...]) -> set[str]
 
 def size(step: dict[str, Any]) -> int:
     texts = [step["text"], step.get("reasoning")]
-    texts += [one.get("arguments") or one.get("arguments_raw") for one in step.get("calls", ())
-              if one.get("requestor") != "user"]  # fmt: skip
+    texts += [item.get("arguments") or item.get("arguments_raw") for item in step.get("calls", ())
+              if item.get("requestor") != "user"]  # fmt: skip
     return sum(len(text.encode()) for text in texts if text)
 
 
@@ -65,18 +67,18 @@ def size(step: dict[str, Any]) -> int:
     described=st.lists(runs, min_size=3, max_size=8),
     policy=st.lists(st.sampled_from(POLICIES), min_size=1, unique=True),
     weight=st.sampled_from([0.0, 0.25]),
-    own=st.sampled_from([0.0, 0.5, 2.0]),
+    ours=st.sampled_from([0.0, 0.5, 2.0]),
     guess=st.booleans(),
 )
 @example(
     described=[{"steps": [agent("x", call("a", "{}", result("no", is_error=True)))] * 4}],
-    policy=list(POLICIES), weight=0.25, own=0.0, guess=False,
+    policy=list(POLICIES), weight=0.25, ours=0.0, guess=False,
 )  # fmt: skip
-def test_masks_are_those_of_a_plain_reading(tmp_path, described, policy, weight, own, guess):
+def test_masks_are_those_of_a_plain_reading(tmp_path, described, policy, weight, ours, guess):
     shutil.rmtree(tmp_path / "s", ignore_errors=True)
     write(tmp_path / "s", described)
     outcome = apply(
-        "mask", str(tmp_path / "s"), policy=policy, weight=weight, weights={policy[0]: own},
+        "mask", str(tmp_path / "s"), policy=policy, weight=weight, weights={policy[0]: ours},
         sql=SQL if "sql" in policy else None, errors="likely" if guess else "recorded", workers=1,
     )  # fmt: skip
     flags = marks(tmp_path / "s", guess)
@@ -92,7 +94,7 @@ def test_masks_are_those_of_a_plain_reading(tmp_path, described, policy, weight,
             for name in hit:
                 counts[place, name] += 1
             if hit:
-                weights[place, number] = min(own if n == policy[0] else weight for n in hit)
+                weights[place, number] = min(ours if n == policy[0] else weight for n in hit)
             was = 0.0 if step.get("is_copied_context") else step.get("loss_weight", 1.0)
             own_total += size(step)
             before += size(step) * was
@@ -103,8 +105,8 @@ def test_masks_are_those_of_a_plain_reading(tmp_path, described, policy, weight,
     if outcome.weights is None:
         assert not any(step["source"] == "agent" for run in described for step in run["steps"])
         return
-    found = {(seq // SPACING, step): value for seq, step, value in outcome.weights.iter_rows()}
-    assert found == weights
+    values = {(seq // SPACING, step): value for seq, step, value in outcome.weights.iter_rows()}
+    assert values == weights
     noted = {}
     for seq, evidence in outcome.events.select("seq", "evidence").iter_rows():
         figures = json.loads(evidence)
@@ -178,7 +180,7 @@ def test_the_outcome_does_not_depend_on_the_cut(tmp_path, monkeypatch, shards):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"policy": ["sql"]}, "belong together"),
         ({"policy": ["errors"], "sql": "true"}, "belong together"),
@@ -189,8 +191,8 @@ def test_the_outcome_does_not_depend_on_the_cut(tmp_path, monkeypatch, shards):
         ({"policy": ["errors"], "weight": -1}, "weight"),
     ],
 )
-def test_wrong_options_are_told(tmp_path, options, said):
-    with pytest.raises(RecipeError, match=re.escape(said)):
+def test_wrong_options_are_told(tmp_path, options, message):
+    with pytest.raises(RecipeError, match=re.escape(message)):
         apply("mask", write(tmp_path / "s", [{"steps": []}]), workers=1, **options)
 
 
@@ -223,10 +225,10 @@ def test_m3_actor_and_suboptimal_are_those_of_the_labels(tmp_path):
     assert set(actor.select("seq", "step").iter_rows()) == {
         (row["seq"], row["step"]) for row in steps if row["actor"] != "expert"
     }
-    found = apply("mask", store, policy=["suboptimal"], workers=1).weights
-    assert found.height > 0
-    assert set(found.select("seq", "step").iter_rows()) == {
+    weights = apply("mask", store, policy=["suboptimal"], workers=1).weights
+    assert weights.height > 0
+    assert set(weights.select("seq", "step").iter_rows()) == {
         (row["seq"], row["step"])
         for row in steps
-        if any(one in label for label in row["labels"] or () for one in wrong)
+        if any(item in label for label in row["labels"] or () for item in wrong)
     }

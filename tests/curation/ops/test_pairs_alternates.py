@@ -52,16 +52,16 @@ def test_one_pair_for_each_alternate_that_m3_admits(runs):
             wanted[sides[0]["output"]["content"], sides[1]["output"]["content"]] += 1
     assert sum(wanted.values()) == len(pairs) == 37
     steps = runs.scan("steps").select("trajectory_id", "step", "text", "actor").collect()
-    said = {row[:2]: row[2:] for row in steps.iter_rows()}
-    found: Counter[tuple[str, str]] = Counter()
+    output = {row[:2]: row[2:] for row in steps.iter_rows()}
+    counts: Counter[tuple[str, str]] = Counter()
     for pair in pairs:
-        chosen, actor = said[pair["chosen_id"], pair["chosen_from"]]
-        rejected, other = said[pair["rejected_id"], pair["rejected_from"]]
+        chosen, actor = output[pair["chosen_id"], pair["chosen_from"]]
+        rejected, other = output[pair["rejected_id"], pair["rejected_from"]]
         assert (actor, other) == ("expert", "agent")
         assert pair["chosen_from"] == pair["rejected_from"] == pair["context_up_to"]
         assert pair["context_id"] in (pair["chosen_id"], pair["rejected_id"])
-        found[chosen, rejected] += 1
-    assert found == wanted
+        counts[chosen, rejected] += 1
+    assert counts == wanted
     executed = sum(pair["context_id"] == pair["chosen_id"] for pair in pairs)
     assert executed == sum(turn["actor"] == "expert" for turn in turns()) == 13
     assert len(events_of(outcome)) == 37
@@ -129,10 +129,10 @@ def test_no_pair_of_the_shared_runs_and_each_is_explained(runs):
             wanted["rejected" if matches else "chosen"] += len(sides["dpo_agent"])
             assert set(sides["dpo_agent"]) == {"{REWARD_FINAL_ANSWER_MATCH}"}
     # Two runs of a side share the task 15, but not their tools.
-    found = Counter(row["reason"] for row in events)
-    different = found.pop("the two runs differ in system prompt, tools, policies or question", 0)
-    assert sum(found.values()) + different == 2 * sum(wanted.values())
-    assert found["the last reward of the chosen run is no match"] == 2 * wanted["chosen"] == 2
+    counts = Counter(row["reason"] for row in events)
+    different = counts.pop("the two runs differ in system prompt, tools, policies or question", 0)
+    assert sum(counts.values()) + different == 2 * sum(wanted.values())
+    assert counts["the last reward of the chosen run is no match"] == 2 * wanted["chosen"] == 2
     assert outcome.lines[0] == (
         "no pairs by the rule m3_trajectory; the ledger says why of each candidate"
     )

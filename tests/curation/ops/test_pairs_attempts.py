@@ -42,8 +42,8 @@ def widest_first(scores: list[float]) -> list[tuple[int, int]]:
 
 @given(st.lists(SCORES, max_size=9), st.sampled_from([0.0, 0.1, 0.25, 0.5, 1.0]))
 def test_ranked_is_all_pairs(scores, gap):
-    found = [(a.seq, b.seq) for a, b in ranked(made(scores), gap)]
-    assert found == [two for two in widest_first(scores) if scores[two[0]] - scores[two[1]] > gap]
+    results = [(a.seq, b.seq) for a, b in ranked(made(scores), gap)]
+    assert results == [two for two in widest_first(scores) if scores[two[0]] - scores[two[1]] > gap]
 
 
 @given(st.lists(SCORES, max_size=9), st.sampled_from([0.0, 0.1, 0.25, 0.5, 1.0]))
@@ -54,11 +54,11 @@ def test_opposite_is_the_widest_that_are_left(scores, gap):
         if scores[better] - scores[worse] >= gap and not used & {better, worse}:
             wanted.append(scores[better] - scores[worse])
             used |= {better, worse}
-    found = list(opposite(made(scores), gap))
-    assert [a.score - b.score for a, b in found] == wanted
-    members = [one.seq for two in found for one in two]
+    result = list(opposite(made(scores), gap))
+    assert [a.score - b.score for a, b in result] == wanted
+    members = [item.seq for two in result for item in two]
     assert len(set(members)) == len(members)
-    assert members == [one.seq for two in opposite(made(scores)[::-1], gap) for one in two]
+    assert members == [item.seq for two in opposite(made(scores)[::-1], gap) for item in two]
 
 
 @pytest.mark.parametrize(
@@ -174,9 +174,9 @@ def test_any_runs(tmp_path_factory, runs):
     """Every run is told of, and the pairs are those of the definition."""
     folder = tmp_path_factory.mktemp("s")
     rows = [attempt(1, reward=score, task_id=task) for score, task in runs]
-    one = store_of(folder / "one", *rows)
+    store = store_of(folder / "one", *rows)
     for rule in ("attempts", "ranked"):
-        first = apply("pairs", one, rule=rule, workers=1)
+        first = apply("pairs", store, rule=rule, workers=1)
         groups: dict[str, list[float]] = {}
         for score, task in runs:
             if score is not None:
@@ -187,7 +187,7 @@ def test_any_runs(tmp_path_factory, runs):
             for a, b in itertools.permutations(scores, 2)
             if a - b > 0.1
         ]
-        found = [row["margin"] for row in rows_of(first)]
+        results = [row["margin"] for row in rows_of(first)]
         if rule == "ranked":
-            assert sorted(found) == sorted(gaps)
+            assert sorted(results) == sorted(gaps)
         assert {row["seq"] for row in events_of(first)} == {n * 1000 for n in range(len(rows))}

@@ -18,39 +18,39 @@ ASK: dict[str, Any] = {"source": "user", "kind": "message", "text": "why?"}
 
 def walks(rows: list[tuple[float | None, list[tuple[int, int, bool]]]]) -> list[Walk]:
     return [
-        Walk(seq, f"r{seq}", value, *([one[n] for one in steps] for n in range(3)))
+        Walk(seq, f"r{seq}", value, *([step[n] for step in steps] for n in range(3)))
         for seq, (value, steps) in enumerate(rows)
     ]
 
 
 def naive(paths: list[Walk]) -> set[tuple[int, frozenset[int], frozenset[int], float]]:
     """Forks by the definition: for every prefix, who goes on from it and how."""
-    found = set()
+    result = set()
     for path in paths:
         for step in range(len(path.acts)):
             state = [(path.acts[n], path.seen[n]) for n in range(step)]
             here = [
-                one
-                for one in paths
-                if len(one.acts) > step
-                and [(one.acts[n], one.seen[n]) for n in range(step)] == state
+                item
+                for item in paths
+                if len(item.acts) > step
+                and [(item.acts[n], item.seen[n]) for n in range(step)] == state
             ]
             for other in here:
                 if other.acts[step] == path.acts[step]:
                     continue
-                mine = [one for one in here if one.acts[step] == path.acts[step]]
-                theirs = [one for one in here if one.acts[step] == other.acts[step]]
+                ours = [item for item in here if item.acts[step] == path.acts[step]]
+                theirs = [item for item in here if item.acts[step] == other.acts[step]]
                 values = [
-                    [one.value for one in group if one.value is not None]
-                    for group in (mine, theirs)
+                    [item.value for item in group if item.value is not None]
+                    for group in (ours, theirs)
                 ]
-                if not (mine[0].next_hash[step] and theirs[0].next_hash[step] and all(values)):
+                if not (ours[0].next_hash[step] and theirs[0].next_hash[step] and all(values)):
                     continue
                 gap = fmean(values[0]) - fmean(values[1])
-                sides = (frozenset(one.seq for one in group) for group in (mine, theirs))
+                sides = (frozenset(item.seq for item in group) for group in (ours, theirs))
                 if gap >= 0:
-                    found.add((step, *sides, gap))
-    return found
+                    result.add((step, *sides, gap))
+    return result
 
 
 # The source of a step is a part of what is hashed, so one hash is of one source.
@@ -62,18 +62,20 @@ _walk = st.tuples(st.sampled_from([None, 0.0, 0.5, 1.0]), st.lists(_step, max_si
 def test_forks_by_the_definition(rows):
     paths = walks(rows)
     wanted = naive(paths)
-    found = {
+    results = {
         (
             fork.step,
-            frozenset(one.seq for one in fork.better.paths),
-            frozenset(one.seq for one in fork.worse.paths),
+            frozenset(path.seq for path in fork.better.paths),
+            frozenset(path.seq for path in fork.worse.paths),
             fork.gap,
         )
         for fork in forks(paths)
     }
-    assert {one for one in found if one[3] > 0} == {one for one in wanted if one[3] > 0}
-    ties = {frozenset([one[1], one[2]]) for one in wanted if one[3] == 0}
-    assert {frozenset([one[1], one[2]]) for one in found if one[3] == 0} == ties
+    assert {result for result in results if result[3] > 0} == {
+        item for item in wanted if item[3] > 0
+    }
+    ties = {frozenset([item[1], item[2]]) for item in wanted if item[3] == 0}
+    assert {frozenset([result[1], result[2]]) for result in results if result[3] == 0} == ties
 
 
 def act(name: str, result: str | None = None, **more: Any) -> dict[str, Any]:
@@ -157,5 +159,5 @@ def test_the_cap_keeps_the_widest(tmp_path):
     assert [row["margin"] for row in sorted(rows_of(outcome), key=lambda row: -row["margin"])] == [
         1.0, 0.75, 0.75,
     ]  # fmt: skip
-    (one,) = rows_of(apply("pairs", store, rule="branches", min_gap=1.0))
-    assert (one["chosen_id"], one["rejected_id"]) == ("d/r4", "d/r0")
+    (result,) = rows_of(apply("pairs", store, rule="branches", min_gap=1.0))
+    assert (result["chosen_id"], result["rejected_id"]) == ("d/r4", "d/r0")

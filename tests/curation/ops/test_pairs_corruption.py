@@ -35,8 +35,8 @@ def steps(name: str, arguments: dict[str, Any], words: str) -> list[tuple[str | 
     written = tagged(name, arguments)
     text = f"{words}\n{written}" if words else written
     span = (len(text) - len(written), len(text))
-    said = json.dumps(arguments)
-    return [(words or None, StepCall(name, said)), (text, StepCall(name, said, *span))]
+    output = json.dumps(arguments)
+    return [(words or None, StepCall(name, output)), (text, StepCall(name, output, *span))]
 
 
 @example("search", {"0": ":"}, "", 1)  # without its colon it is a Python set
@@ -72,9 +72,9 @@ def test_each_kind_does_what_it_says(name, arguments, words, seed):
                 assert out.call.arguments == call.arguments
             if out.call is not None and call.start is not None:
                 (group,) = find_tagged(out.text or "")
-                (found,) = group.calls
-                assert found.values.name == out.call.name
-                assert json.loads(found.values.arguments or "") == json.loads(out.call.arguments)
+                (result,) = group.calls
+                assert result.values.name == out.call.name
+                assert json.loads(result.values.arguments or "") == json.loads(out.call.arguments)
 
 
 def test_json_is_broken_within_the_tags():
@@ -146,8 +146,8 @@ def test_draws_follow_from_the_seed(tmp_path):
     assert len(rows_of(first)) == len(rows_of(other)) == 7
     assert list(reasons_of(first).values()) == ["other steps were drawn"] * 5
     for kind in KINDS:
-        one = apply("pairs", store, corruptions=[kind], rule="format_corruption")
-        assert {json.loads(row["scores"])["corruption"] for row in rows_of(one)} == {kind}
+        result = apply("pairs", store, corruptions=[kind], rule="format_corruption")
+        assert {json.loads(row["scores"])["corruption"] for row in rows_of(result)} == {kind}
 
 
 def test_odd_calls_are_explained(tmp_path):
@@ -159,7 +159,7 @@ def test_odd_calls_are_explained(tmp_path):
         [{"calls": [{"name": "f", "arguments": "{}"}]}],
         [],
     ]
-    store = store_of(tmp_path / "s", *[{"steps": one} for one in steps])
+    store = store_of(tmp_path / "s", *[{"steps": step} for step in steps])
     outcome = apply("pairs", store, rule="format_corruption", corruptions=["argument_dropped"])
     assert rows_of(outcome) == []
     no_call = "no step of it makes one call with a name and arguments"

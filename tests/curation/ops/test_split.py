@@ -161,15 +161,15 @@ def _leaking(prompt: str = "") -> list[Run]:
 
 def _expected(runs: list[Run], splits: list[str]) -> dict[int, float]:
     """Trajectories with a near-duplicate in another split, and the greatest similarity."""
-    found: dict[int, float] = {}
+    results: dict[int, float] = {}
     shingles = [_shingles(run["user"][0]) for run in runs]
-    for one, split in enumerate(splits):
+    for result, split in enumerate(splits):
         for other, other_split in enumerate(splits):
-            both = len(shingles[one] & shingles[other])
-            value = both / (len(shingles[one]) + len(shingles[other]) - both)
+            both = len(shingles[result] & shingles[other])
+            value = both / (len(shingles[result]) + len(shingles[other]) - both)
             if split != other_split and value >= 0.7:
-                found[one] = max(found.get(one, 0.0), value)
-    return found
+                results[result] = max(results.get(result, 0.0), value)
+    return results
 
 
 HALF = {"train": 0.6, "test": 0.4}
@@ -193,11 +193,11 @@ def test_leaks_are_those_of_all_pairs() -> None:
 
 def test_a_shared_prompt_makes_no_leak() -> None:
     prompt = _text(random.Random(9), 500)
-    plain, shared = (_split(_leaking(one), shares=HALF) for one in ("", prompt))
+    plain, shared = (_split(_leaking(item), shares=HALF) for item in ("", prompt))
     assert plain.columns is not None
     assert shared.columns is not None
-    seqs = [one.filter(pl.col("leak_of").is_not_null())["seq"].to_list()
-            for one in (plain.columns, shared.columns)]  # fmt: skip
+    seqs = [item.filter(pl.col("leak_of").is_not_null())["seq"].to_list()
+            for item in (plain.columns, shared.columns)]  # fmt: skip
     assert seqs[0] == seqs[1]
 
 
@@ -218,7 +218,7 @@ def test_moving_leaves_no_leak_and_moves_whole_groups_to_the_smallest_hash() -> 
         other = ("b" if name[0] == "a" else "a") + name[1:]
         both = len(texts[name] & texts[other])
         near = both / (len(texts[name]) + len(texts[other]) - both) >= 0.7
-        first = min([name, other] if near else [name], key=lambda one: places[one])
+        first = min([name, other] if near else [name], key=lambda item: places[item])
         assert splits[seq] == split_of(places[first], HALF)
         if splits[seq] != before[seq]:
             changed.add(seq)

@@ -20,8 +20,8 @@ sets = st.builds(
 )
 
 
-def _jaccard(one: frozenset[int], other: frozenset[int]) -> float:
-    return len(one & other) / len(one | other)
+def _jaccard(value: frozenset[int], other: frozenset[int]) -> float:
+    return len(value & other) / len(value | other)
 
 
 @pytest.mark.parametrize("elements", [1 << 22, 3])
@@ -35,7 +35,7 @@ def test_all_pairs_are_found_and_no_others(
     elements: int, texts: list[frozenset[int]], threshold: float, limit: int, cut: int
 ) -> None:
     # The lowest bits are the bucket; here all shingles share a few buckets.
-    hashed = [np.array(sorted(one), np.uint64) * np.uint64(1 << 4) for one in texts]
+    hashed = [np.array(sorted(text), np.uint64) * np.uint64(1 << 4) for text in texts]
 
     def chunks() -> Iterator[tuple[np.ndarray, np.ndarray]]:
         for part in (range(min(cut, len(texts))), range(min(cut, len(texts)), len(texts))):
@@ -44,22 +44,22 @@ def test_all_pairs_are_found_and_no_others(
             yield number, np.concatenate([np.empty(0, np.uint64)] + [hashed[n] for n in part])
 
     counts = Counter(shingle for text in texts for shingle in text)
-    rare = [frozenset(one for one in text if counts[one] <= limit) for text in texts]
+    rare = [frozenset(item for item in text if counts[item] <= limit) for text in texts]
     patch = pytest.MonkeyPatch()
     patch.setattr(near, "_ELEMENTS", elements)
-    found = near_pairs(chunks, len(texts), 50, threshold, limit)
+    result = near_pairs(chunks, len(texts), 50, threshold, limit)
     patch.undo()
-    assert found.frequent == sum(count > limit for count in counts.values())
-    assert found.compared.tolist() == [bool(one) for one in rare]
-    assert found.first.tolist() == [
-        rare.index(one) if one else number for number, one in enumerate(rare)
+    assert result.frequent == sum(count > limit for count in counts.values())
+    assert result.compared.tolist() == [bool(item) for item in rare]
+    assert result.first.tolist() == [
+        rare.index(entry) if entry else number for number, entry in enumerate(rare)
     ]
-    pairs = zip(found.left.tolist(), found.right.tolist(), found.jaccard.tolist(), strict=True)
-    alone = [number for number, one in enumerate(rare) if one and rare.index(one) == number]
+    pairs = zip(result.left.tolist(), result.right.tolist(), result.jaccard.tolist(), strict=True)
+    alone = [number for number, entry in enumerate(rare) if entry and rare.index(entry) == number]
     expected = {
-        (one, other): _jaccard(rare[one], rare[other])
-        for place, one in enumerate(alone)
+        (entry, other): _jaccard(rare[entry], rare[other])
+        for place, entry in enumerate(alone)
         for other in alone[place + 1 :]
-        if _jaccard(rare[one], rare[other]) >= threshold
+        if _jaccard(rare[entry], rare[other]) >= threshold
     }
-    assert {(one, other): value for one, other, value in pairs} == pytest.approx(expected)
+    assert {(entry, other): value for entry, other, value in pairs} == pytest.approx(expected)

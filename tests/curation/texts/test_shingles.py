@@ -20,27 +20,27 @@ _SEPARATE = "世界のก"
 
 def words(text: str) -> list[bytes]:
     """The words of a text, character by character."""
-    found: list[str] = [""]
+    results: list[str] = [""]
     for char in text.lower():
         if char in _SEPARATE:
-            found += [char, ""]
+            results += [char, ""]
         elif unicodedata.category(char)[0] in "LMN" or char == "_":
-            found[-1] += char
+            results[-1] += char
         else:
-            found.append("")
-    pieces = [word.encode() for word in found if word]
+            results.append("")
+    pieces = [word.encode() for word in results if word]
     return [piece[at : at + 32] for piece in pieces for at in range(0, len(piece), 32)]
 
 
 def expected(document: list[Message], size: int) -> set[Shingle]:
     """The shingles of a document: messages of texts."""
-    found: set[Shingle] = set()
+    result: set[Shingle] = set()
     for message in document:
-        said = [word for text in message for word in words(text)]
-        found |= {tuple(said[at : at + size]) for at in range(len(said) - size + 1)}
-        if 0 < len(said) < size:
-            found.add(tuple(said))
-    return found
+        output = [word for text in message for word in words(text)]
+        result |= {tuple(output[at : at + size]) for at in range(len(output) - size + 1)}
+        if 0 < len(output) < size:
+            result.add(tuple(output))
+    return result
 
 
 def hashed(documents: list[list[Message]], size: int) -> list[set[int]]:
@@ -52,20 +52,20 @@ def hashed(documents: list[list[Message]], size: int) -> list[set[int]]:
         for text in message
     ]
     schema = {"seq": pl.Int64, "message": pl.UInt32, "text": pl.String}
-    found = shingles(pl.DataFrame(rows, schema=schema, orient="row"), size)
-    return _sets(found, len(documents))
+    result = shingles(pl.DataFrame(rows, schema=schema, orient="row"), size)
+    return _sets(result, len(documents))
 
 
-def _sets(found: Shingled, documents: int) -> list[set[int]]:
+def _sets(value: Shingled, documents: int) -> list[set[int]]:
     sets: list[set[int]] = [set() for _ in range(documents)]
     place = 0
-    for seq, size in zip(found.seq.tolist(), found.sizes.tolist(), strict=True):
-        own = found.hashes[place : place + size].tolist()
-        assert own == sorted(set(own))
+    for seq, size in zip(value.seq.tolist(), value.sizes.tolist(), strict=True):
+        ours = value.hashes[place : place + size].tolist()
+        assert ours == sorted(set(ours))
         assert not sets[seq]
-        sets[seq] = set(own)
+        sets[seq] = set(ours)
         place += size
-    assert place == len(found.hashes)
+    assert place == len(value.hashes)
     return sets
 
 
@@ -79,10 +79,10 @@ documents = st.lists(st.lists(st.lists(texts, min_size=1, max_size=3), max_size=
 def test_hashes_are_those_of_the_sets_of_words(given_: list[list[Message]], size: int) -> None:
     sets = hashed(given_, size)
     slow = [expected(document, size) for document in given_]
-    assert [len(each) for each in sets] == [len(each) for each in slow]
-    for one, slow_one in zip(sets, slow, strict=True):
+    assert [len(item) for item in sets] == [len(item) for item in slow]
+    for result, slow_one in zip(sets, slow, strict=True):
         for other, slow_other in zip(sets, slow, strict=True):
-            assert len(one & other) == len(slow_one & slow_other)
+            assert len(result & other) == len(slow_one & slow_other)
 
 
 @given(documents)
@@ -98,15 +98,15 @@ def _hash(shingle: Shingle, size: int) -> int:
     odd, limit = [int(value) for value in module._ODD], 1 << 64
     mixed = len(shingle) if len(shingle) < size else 0
     for place, word in enumerate(shingle):
-        found = 0
+        count = 0
         for at in range(0, len(word), 8):
-            found ^= int.from_bytes(word[at : at + 8], "little")
-            found = found * odd[1 if at else 0] % limit
-            found ^= found >> 32
+            count ^= int.from_bytes(word[at : at + 8], "little")
+            count = count * odd[1 if at else 0] % limit
+            count ^= count >> 32
         if len(shingle) < size:
-            mixed = (mixed * odd[3] + found) % limit
+            mixed = (mixed * odd[3] + count) % limit
         else:
-            mixed = (mixed * odd[2] * (place > 0) + found) % limit
+            mixed = (mixed * odd[2] * (place > 0) + count) % limit
     mixed ^= mixed >> 33
     mixed = mixed * odd[1] % limit
     mixed ^= mixed >> 29

@@ -32,19 +32,19 @@ def _kind(character: str) -> str:
 
 def plain_words(text: str) -> list[tuple[str, int, int, int]]:
     """Word, first character, the one after the last, line: as a reader would cut them."""
-    found: list[tuple[str, int, int, int]] = []
+    results: list[tuple[str, int, int, int]] = []
     open_word = False
     line = 0
     for place, character in enumerate(text):
         kind = _kind(character)
         if kind == "word" and open_word:
-            word, start, _, at = found[-1]
-            found[-1] = (word + _small(character), start, place + 1, at)
+            word, start, _, at = results[-1]
+            results[-1] = (word + _small(character), start, place + 1, at)
         elif kind != "separator":
-            found.append((_small(character), place, place + 1, line))
+            results.append((_small(character), place, place + 1, line))
         open_word = kind == "word"
         line += character == "\n"
-    return found
+    return results
 
 
 @given(st.lists(texts | st.none(), max_size=6), st.sampled_from([1, 7, 1000]))
@@ -77,12 +77,12 @@ def test_the_words_are_those_of_a_plain_loop(given_texts: list[str | None], batc
 def test_runs_stay_within_their_text(given_texts: list[str], size: int) -> None:
     expected = []
     for number, text in enumerate(given_texts):
-        found = [word for word, *_ in plain_words(text)]
-        expected += [(number, tuple(found[i : i + size])) for i in range(len(found) - size + 1)]
+        results = [word for word, *_ in plain_words(text)]
+        expected += [(number, tuple(results[i : i + size])) for i in range(len(results) - size + 1)]
     hashes, numbers = [], []
     for words in read_words(given_texts):
-        own, start = runs(words, size)
-        hashes += own.tolist()
+        ours, start = runs(words, size)
+        hashes += ours.tolist()
         numbers += words.text[start].tolist()
     assert numbers == [number for number, _ in expected]
     assert len(set(hashes)) == len({run for _, run in expected})
@@ -99,14 +99,14 @@ def test_lines_are_runs_of_their_words(given_texts: list[str]) -> None:
         for word, _, _, line in plain_words(text):
             by_line.setdefault(line, []).append(word)
         expected += [(number, tuple(words)) for _, words in sorted(by_line.items())]
-    found = []
+    results = []
     for words in read_words(given_texts):
         hashes, start, end = lines(words)
-        found += list(zip(hashes.tolist(), words.text[start].tolist(), end - start, strict=True))
+        results += list(zip(hashes.tolist(), words.text[start].tolist(), end - start, strict=True))
     assert [(number, len(words)) for number, words in expected] == [
-        (number, length) for _, number, length in found
+        (number, length) for _, number, length in results
     ]
-    pairs = {(hashed, words) for (hashed, *_), (_, words) in zip(found, expected, strict=True)}
+    pairs = {(hashed, words) for (hashed, *_), (_, words) in zip(results, expected, strict=True)}
     assert len({hashed for hashed, _ in pairs}) == len({words for _, words in pairs}) == len(pairs)
 
 
@@ -114,8 +114,8 @@ def test_the_same_words_have_the_same_hashes_in_any_company() -> None:
     long = " ".join(f"w{number}" for number in range(5000))
     (alone,) = read_words(["one two three"])
     for company in ([long, "one two three"], ["世界 " + long, "One; TWO -- three!"]):
-        found = list(read_words(company, batch=10))
-        assert found[-1].hashes.tolist() == alone.hashes.tolist()
+        result = list(read_words(company, batch=10))
+        assert result[-1].hashes.tolist() == alone.hashes.tolist()
     (together,) = read_words([long, "one two three"], batch=1 << 20)
     assert together.hashes[-3:].tolist() == alone.hashes.tolist()
     assert len(np.unique(together.hashes)) == 5003
@@ -123,8 +123,8 @@ def test_the_same_words_have_the_same_hashes_in_any_company() -> None:
 
 def test_a_run_is_not_a_line_of_another_length() -> None:
     (words,) = read_words(["a a a a a a"])
-    found = [runs(words, size)[0][0] for size in range(1, 6)]
-    assert len(set(found)) == 5
+    numbers = [runs(words, size)[0][0] for size in range(1, 6)]
+    assert len(set(numbers)) == 5
 
 
 def test_a_word_longer_than_a_piece_counts_by_its_beginning(

@@ -31,9 +31,9 @@ matrices = st.integers(1, 6).flatmap(
 @given(matrices)
 def test_rows_get_length_one_on_the_grid(rows: list[list[float]]) -> None:
     matrix = np.array(rows)
-    found = unit(matrix)
-    assert np.array_equal(found * GRID, np.rint(found * GRID))
-    length = squares(found)
+    result = unit(matrix)
+    assert np.array_equal(result * GRID, np.rint(result * GRID))
+    length = squares(result)
     assert np.all((np.abs(length - 1) < 1e-6) | ((length == 0) & ~matrix.any(axis=1)))
 
 
@@ -45,7 +45,7 @@ def test_products_do_not_depend_on_the_order_of_addition() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "message"),
     [
         ([[1.0, 2.0], None], "no vector for 1 trajectories, the first is d/t1"),
         ([[1.0, 2.0], []], "no vector for 1 trajectories, the first is d/t1"),
@@ -58,8 +58,8 @@ def test_products_do_not_depend_on_the_order_of_addition() -> None:
         ([1.0, 2.0], "holds Float64, not vectors"),
     ],
 )
-def test_a_column_without_vectors_is_refused(values: list[Any], said: str) -> None:
-    with pytest.raises(RecipeError, match=said):
+def test_a_column_without_vectors_is_refused(values: list[Any], message: str) -> None:
+    with pytest.raises(RecipeError, match=message):
         column_matrix(pl.Series("e", values), ["d/t0", "d/t1"])
 
 
@@ -74,9 +74,9 @@ def test_an_embedding_is_taken_as_it_is(tmp_path: Path) -> None:
     store = chat_store(tmp_path / "s", one_liners(["a", "b", "c"]))
     with open_pool(tmp_path / "x", store) as pool:
         with_column(pool, "e", [[3.0, 4.0], [0.0, 0.0], [-2.0, 0.0]])
-        found = vectors_of(pool, VectorOptions(embedding="e"))
-    assert found.matrix == pytest.approx(np.array([[0.6, 0.8], [0, 0], [-1, 0]]), abs=1e-7)
-    assert (found.zeros, found.origin) == (1, "the column e")
+        vectors = vectors_of(pool, VectorOptions(embedding="e"))
+    assert vectors.matrix == pytest.approx(np.array([[0.6, 0.8], [0, 0], [-1, 0]]), abs=1e-7)
+    assert (vectors.zeros, vectors.origin) == (1, "the column e")
 
 
 # ---- words --------------------------------------------------------------------------------------
@@ -99,15 +99,15 @@ def _spread(value: int) -> int:
 
 def _plain_count(texts: list[str | None], owners: list[int]) -> dict[int, int]:
     """The same keys, one word at a time."""
-    found: Counter[int] = Counter()
+    counts: Counter[int] = Counter()
     for text, owner in zip(texts, owners, strict=True):
         data = (text or "").encode()
         for start in range(0, len(data), hashed._PIECE):
             piece = data[start : start + hashed._PIECE]
             words = [_hash(word) for word in re.findall(rb"[0-9A-Za-z_\x80-\xff]+", piece)]
             pairs = [_spread(a * int(hashed._STEP) + b) for a, b in pairwise(words)]
-            found.update(owner << hashed.BITS | key >> 64 - hashed.BITS for key in words + pairs)
-    return dict(found)
+            counts.update(owner << hashed.BITS | key >> 64 - hashed.BITS for key in words + pairs)
+    return dict(counts)
 
 
 texts_of_owners = st.lists(
@@ -135,15 +135,15 @@ def _texts(count: int, seed: int) -> list[str]:
     """Texts in groups that share most of their words; all share some words in another order."""
     random = np.random.default_rng(seed)
     words = [f"w{number}" for number in range(2000)]
-    found: list[str] = []
-    while len(found) < count:
+    results: list[str] = []
+    while len(results) < count:
         base = random.choice(words, 80)
         for edits in (0, 1, 8, 30):
             text = base.copy()
             text[random.choice(80, edits, replace=False)] = random.choice(words, edits)
             common = random.permutation([f"the{number}" for number in range(40)])
-            found.append(" ".join([*text, *common]))
-    return found[:count]
+            results.append(" ".join([*text, *common]))
+    return results[:count]
 
 
 def _exact_cosines(texts: list[str]) -> Any:
@@ -167,10 +167,10 @@ def test_cosines_are_those_of_tf_idf(tmp_path: Path) -> None:
     texts = _texts(60, 1)
     store = chat_store(tmp_path / "s", one_liners(texts))
     with open_pool(tmp_path / "x", store) as pool:
-        found = vectors_of(pool, VectorOptions()).matrix.astype(np.float64)
+        result = vectors_of(pool, VectorOptions()).matrix.astype(np.float64)
     exact = _exact_cosines(texts)
-    error = np.abs(found @ found.T - exact)
-    assert found.shape == (60, 384)
+    error = np.abs(result @ result.T - exact)
+    assert result.shape == (60, 384)
     assert error.max() < 0.25
     assert error.mean() < 0.06
     assert error[exact > 0.9].max() < 0.03
@@ -180,7 +180,7 @@ def test_vectors_do_not_depend_on_how_the_store_is_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dialogs = one_liners([*_texts(25, 2), "", "..."])
-    found = []
+    results = []
     for number, size in enumerate((32 << 20, 500, 2000)):
         monkeypatch.setattr(partitions, "PARTITION_BYTES", size)
         monkeypatch.setattr(hashed, "_ROWS", 3 + number)
@@ -189,9 +189,9 @@ def test_vectors_do_not_depend_on_how_the_store_is_cut(
             assert (len(pool.partitions) > 1) == (number > 0)
             vectors = vectors_of(pool, VectorOptions(dimensions=50))
         assert vectors.zeros == 2
-        found.append(vectors.matrix)
-    assert np.array_equal(found[0], found[1])
-    assert np.array_equal(found[0], found[2])
+        results.append(vectors.matrix)
+    assert np.array_equal(results[0], results[1])
+    assert np.array_equal(results[0], results[2])
 
 
 def test_only_the_chosen_texts_count(tmp_path: Path) -> None:

@@ -36,25 +36,25 @@ def _walk(trajectory: Trajectory, kinds: set[str]) -> list[Row]:
     """``(id, message, kind, text)`` of a trajectory, the slow way."""
     agent_steps = [s.step for s in trajectory.steps if s.source == "agent"]
     first = min(agent_steps, default=None)
-    found: list[tuple[str, str, str]] = []
+    results: list[tuple[str, str, str]] = []
     name = trajectory.trajectory_id
     for step in trajectory.steps:
         key = f"s{step.step}"
         if step.source == "agent":
-            found.append((key, "agent", step.reasoning or ""))
-            found.append((key, "agent", step.text or ""))
+            results.append((key, "agent", step.reasoning or ""))
+            results.append((key, "agent", step.text or ""))
         elif step.source == "user":
             early = first is None or step.step < first
-            found.append((key, "task" if early else "user", step.text or ""))
+            results.append((key, "task" if early else "user", step.text or ""))
         else:
             kind = "system" if step.source == "system" else "observations"
-            found.append((key, kind, step.text or ""))
+            results.append((key, kind, step.text or ""))
         for call in step.calls:  # of any step: the model may have called under another source
             text = action_text(call.name, call.arguments, call.arguments_raw)
-            found.append((key, "actions", text))
-        for each in step.observations:
-            found.append((f"{key}o{each.order}", "observations", each.text or ""))
-    kept = [row for row in found if row[1] in kinds and row[2]]
+            results.append((key, "actions", text))
+        for observation in step.observations:
+            results.append((f"{key}o{observation.order}", "observations", observation.text or ""))
+    kept = [row for row in results if row[1] in kinds and row[2]]
     numbers: dict[str, int] = {}
     return [(name, numbers.setdefault(key, len(numbers)), kind, text) for key, kind, text in kept]
 
@@ -66,13 +66,13 @@ def test_views_are_the_texts_of_a_plain_walk(described: Any, kinds: set[str]) ->
         store = described_runs.write(Path(folder) / "store", described)
         with open_pool(Path(folder) / "scratch", store) as pool:
             names = dict(pool.members.select("seq", "trajectory_id").iter_rows())
-            found = [
+            partitions = [
                 (names[row["seq"]], row["message"], row["kind"], row["text"])
                 for partition in pool.partitions
                 for row in views(partition, kinds).iter_rows(named=True)
             ]
         main = [t for t in store.trajectories() if t.parent_id is None]
-    assert found == [row for trajectory in main for row in _walk(trajectory, kinds)]
+    assert partitions == [row for trajectory in main for row in _walk(trajectory, kinds)]
 
 
 def _store(folder: Path) -> Store:
@@ -124,9 +124,11 @@ def test_kinds_of_a_small_trajectory(tmp_path: Path) -> None:
 
 
 def test_action_text_does_not_depend_on_the_order_of_keys() -> None:
-    one = action_text("t", '{"b": [1, {"z": "q\\n"}], "a": null}')
+    result = action_text("t", '{"b": [1, {"z": "q\\n"}], "a": null}')
     assert (
-        one == action_text("t", '{"a":null,"b":[1,{"z":"q\\n"}]}') == "t\na: null\nb: 1\nb: z: q\n"
+        result
+        == action_text("t", '{"a":null,"b":[1,{"z":"q\\n"}]}')
+        == "t\na: null\nb: 1\nb: z: q\n"
     )
     assert action_text(None, None, "not json") == "\nnot json"
     assert action_text("t", '"ls -l"') == "t\nls -l"

@@ -55,7 +55,7 @@ def coverage(tasks, times=2000):
         held[1] += abs(paired.value) <= half / student(0.95, tasks - 1)
         # Without an interval nothing is claimed: that is no miss.
         held[2] += paired.low is None or paired.low <= 0 <= paired.high
-    return [one / times for one in held]
+    return [item / times for item in held]
 
 
 @pytest.mark.slow

@@ -40,7 +40,7 @@ def inspect_error(groups):
     values = [value for group in groups for value in group]
     mean, total = sum(values) / len(values), 0.0
     for group in groups:
-        total += sum((one - mean) * (other - mean) for one in group for other in group)
+        total += sum((item - mean) * (other - mean) for item in group for other in group)
     correction = len(groups) / (len(groups) - 1)
     return math.sqrt(max(0.0, total) * correction) / len(values)
 

@@ -24,15 +24,15 @@ ODD = st.one_of(
 
 
 def ends(figure):
-    return [one for one in (figure.value, figure.low, figure.high) if one is not None]
+    return [item for item in (figure.value, figure.low, figure.high) if item is not None]
 
 
 @given(st.lists(st.tuples(ODD, ODD), min_size=2, max_size=8))
 def test_every_figure_of_odd_numbers_is_finite(pairs):
-    first = [scored(one, task=str(place)) for place, (one, _) in enumerate(pairs)]
+    first = [scored(result, task=str(place)) for place, (result, _) in enumerate(pairs)]
     second = [scored(other, task=str(place)) for place, (_, other) in enumerate(pairs)]
     (mean,) = mean_figures(first, ["success"])
-    known = [one for one, _ in pairs if math.isfinite(one) and abs(one) <= 1e100]
+    known = [result for result, _ in pairs if math.isfinite(result) and abs(result) <= 1e100]
     assert (mean.count, mean.unscored) == (len(known), len(pairs) - len(known))
     assert (mean.value is None) == (not known)
     difference = paired_difference(first, second, "success").figure
@@ -54,7 +54,7 @@ def test_ratios_of_odd_numbers_are_finite(pairs):
 
 
 def test_what_is_a_number():
-    assert [is_number(one) for one in (None, math.nan, 1e101, -1e101, 1e100, 0)] == [
+    assert [is_number(item) for item in (None, math.nan, 1e101, -1e101, 1e100, 0)] == [
         *(False, False, False, False), True, True,
     ]  # fmt: skip
     (figure,) = mean_figures([scored(1e200)], ["success"])

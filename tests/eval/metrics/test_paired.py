@@ -28,34 +28,34 @@ def rows_of(values):
 def test_the_difference_of_means_with_the_error_of_pairs(pairs):
     first, second = zip(*pairs, strict=True)
     # Amounts: numbers that all lie between 0 and 1 are shares, whose differences end at 1.
-    found = paired_difference(rows_of(first), rows_of(second), "success", amounts=True)
+    result = paired_difference(rows_of(first), rows_of(second), "success", amounts=True)
     differences = [after - before for before, after in pairs]
-    assert found.figure.value == pytest.approx(statistics.fmean(differences))
-    assert found.second - found.first == pytest.approx(found.figure.value)
+    assert result.figure.value == pytest.approx(statistics.fmean(differences))
+    assert result.second - result.first == pytest.approx(result.figure.value)
     if len(set(differences)) == 1:
-        assert found.figure.low is found.figure.method is None
-        assert found.figure.reason == "no interval: the tasks do not differ"
+        assert result.figure.low is result.figure.method is None
+        assert result.figure.reason == "no interval: the tasks do not differ"
         return
     half = T[len(pairs)] * statistics.stdev(differences) / math.sqrt(len(pairs))
-    assert found.figure.high - found.figure.value == pytest.approx(half)
-    assert found.figure.value - found.figure.low == pytest.approx(half)
-    assert found.better + found.worse + found.equal == len(pairs)
+    assert result.figure.high - result.figure.value == pytest.approx(half)
+    assert result.figure.value - result.figure.low == pytest.approx(half)
+    assert result.better + result.worse + result.equal == len(pairs)
     turned = paired_difference(rows_of(second), rows_of(first), "success")
-    assert turned.figure.value == pytest.approx(-found.figure.value)
-    assert turned.p_permutation == pytest.approx(found.p_permutation)
+    assert turned.figure.value == pytest.approx(-result.figure.value)
+    assert turned.p_permutation == pytest.approx(result.p_permutation)
 
 
 @given(st.lists(st.tuples(st.sampled_from([0, 1, 0.5]), st.sampled_from([0, 1])), min_size=2))
 def test_differences_of_shares_stay_between_minus_one_and_one(pairs):
     first, second = (rows_of(values) for values in zip(*pairs, strict=True))
-    found = paired_difference(first, second, "success").figure
+    figure = paired_difference(first, second, "success").figure
     wide = paired_difference(first, second, "success", amounts=True).figure
-    assert (found.amount, wide.amount) == (False, True)
-    if found.low is None:
+    assert (figure.amount, wide.amount) == (False, True)
+    if figure.low is None:
         assert wide.low is None
         return
-    assert -1 <= found.low <= found.value <= found.high <= 1
-    assert (found.low, found.high) == (max(-1, wide.low), min(1, wide.high))
+    assert -1 <= figure.low <= figure.value <= figure.high <= 1
+    assert (figure.low, figure.high) == (max(-1, wide.low), min(1, wide.high))
 
 
 def test_differences_of_amounts_may_go_beyond_one():
@@ -68,10 +68,10 @@ def test_differences_of_amounts_may_go_beyond_one():
 @given(PAIRS)
 def test_the_permutation_test_counts_all_flips(pairs):
     differences = [after - before for before, after in pairs]
-    some = [one for one in differences if one]
+    some = [difference for difference in differences if difference]
     flips = list(itertools.product((1, -1), repeat=len(some)))
     as_far = [
-        abs(sum(sign * one for sign, one in zip(flip, some, strict=True))) >= abs(sum(some))
+        abs(sum(sign * result for sign, result in zip(flip, some, strict=True))) >= abs(sum(some))
         for flip in flips
     ]
     assert permutation_test(differences) == pytest.approx(sum(as_far) / len(flips))
@@ -79,9 +79,9 @@ def test_the_permutation_test_counts_all_flips(pairs):
 
 def test_many_differences_are_drawn_with_a_seed():
     differences = [1.0] * 25 + [-1.0] * 15
-    found = permutation_test(differences, seed=3)
-    assert found == permutation_test(differences, seed=3)
-    assert found == pytest.approx(sign_test(25, 15), abs=0.02)
+    result = permutation_test(differences, seed=3)
+    assert result == permutation_test(differences, seed=3)
+    assert result == pytest.approx(sign_test(25, 15), abs=0.02)
     # Draws never say that something is impossible.
     assert permutation_test([1.0] * 40) == 1 / 10_001
 
@@ -102,22 +102,22 @@ def test_only_tasks_of_both_count_and_attempts_are_averaged():
         scored(None, task="old"),
         scored(1.0, task="new"),
     ]
-    found = paired_difference(first, second, "success")
-    assert (found.figure.value, found.figure.tasks, found.figure.unscored) == (0.25, 2, 1)
-    assert (found.only_first, found.only_second) == (1, 1)
-    assert (found.better, found.worse, found.equal) == (1, 0, 1)
+    result = paired_difference(first, second, "success")
+    assert (result.figure.value, result.figure.tasks, result.figure.unscored) == (0.25, 2, 1)
+    assert (result.only_first, result.only_second) == (1, 1)
+    assert (result.better, result.worse, result.equal) == (1, 0, 1)
 
 
 def test_no_task_in_common_is_undefined():
-    found = paired_difference([scored(1.0, task="a")], [scored(1.0, task="b")], "success")
-    assert found.figure.value is None
-    assert found.figure.reason == "the two runs have no scored task in common"
-    assert found.p_sign is None
+    result = paired_difference([scored(1.0, task="a")], [scored(1.0, task="b")], "success")
+    assert result.figure.value is None
+    assert result.figure.reason == "the two runs have no scored task in common"
+    assert result.p_sign is None
 
 
 def test_a_bootstrap_of_tasks():
     first, second = rows_of([0] * 40), rows_of([number % 2 for number in range(40)])
-    found = paired_difference(first, second, "success", Intervals(method="bootstrap", seed=1))
-    assert found.figure.method == "bootstrap"
-    assert found.figure.low == pytest.approx(0.5 - 0.155, abs=0.05)
-    assert found.figure.high == pytest.approx(0.5 + 0.155, abs=0.05)
+    result = paired_difference(first, second, "success", Intervals(method="bootstrap", seed=1))
+    assert result.figure.method == "bootstrap"
+    assert result.figure.low == pytest.approx(0.5 - 0.155, abs=0.05)
+    assert result.figure.high == pytest.approx(0.5 + 0.155, abs=0.05)

@@ -31,12 +31,15 @@ PUBLISHED = {
 def test_both_are_the_share_of_the_draws_of_k_attempts(attempts, k):
     draws = list(itertools.combinations(attempts, k))
     any_of, all_of = [any(draw) for draw in draws], [all(draw) for draw in draws]
-    found = pass_at_k(len(attempts), sum(attempts), k), pass_hat_k(len(attempts), sum(attempts), k)
+    results = (
+        pass_at_k(len(attempts), sum(attempts), k),
+        pass_hat_k(len(attempts), sum(attempts), k),
+    )
     if k > len(attempts):
-        assert found == (None, None)
+        assert results == (None, None)
     else:
-        assert found[0] == pytest.approx(sum(any_of) / len(draws))
-        assert found[1] == pytest.approx(sum(all_of) / len(draws))
+        assert results[0] == pytest.approx(sum(any_of) / len(draws))
+        assert results[1] == pytest.approx(sum(all_of) / len(draws))
 
 
 @given(st.lists(st.lists(st.booleans(), min_size=3, max_size=5), min_size=1, max_size=6))
@@ -46,13 +49,13 @@ def test_figures_are_means_over_tasks(tasks):
         for number, task in enumerate(tasks)
         for attempt, value in enumerate(task)
     ]
-    found = {figure.name: figure for figure in pass_figures(rows, ks=[1, 3])}
+    figures = {figure.name: figure for figure in pass_figures(rows, ks=[1, 3])}
     for k in (1, 3):
         best = [pass_at_k(len(task), sum(task), k) for task in tasks]
         every = [pass_hat_k(len(task), sum(task), k) for task in tasks]
-        assert found[f"pass@{k}"].value == pytest.approx(sum(best) / len(tasks))
-        assert found[f"pass^{k}"].value == pytest.approx(sum(every) / len(tasks))
-        assert found[f"pass^{k}"].value <= found[f"pass@{k}"].value + 1e-12
+        assert figures[f"pass@{k}"].value == pytest.approx(sum(best) / len(tasks))
+        assert figures[f"pass^{k}"].value == pytest.approx(sum(every) / len(tasks))
+        assert figures[f"pass^{k}"].value <= figures[f"pass@{k}"].value + 1e-12
 
 
 def test_too_few_attempts_are_undefined_and_say_so():
@@ -61,8 +64,8 @@ def test_too_few_attempts_are_undefined_and_say_so():
         scored(1.0, task="a", attempt=1),
         scored(0.0, task="b"),
     ]
-    one, two = pass_figures(rows, ks=[1, 2])[:2]
-    assert one.value == 0.5
+    result, two = pass_figures(rows, ks=[1, 2])[:2]
+    assert result.value == 0.5
     assert two.value is None
     assert two.reason == "1 of 2 tasks have fewer than 2 scored attempts"
     (part,) = pass_figures(rows, ks=[2], partial=True)[:1]
@@ -90,8 +93,8 @@ def test_what_broke_is_no_attempt():
 )
 def test_ks_that_are_taken(most, names):
     rows = [scored(1.0, task="a", attempt=number) for number in range(most)]
-    found = [figure.name for figure in pass_figures(rows)]
-    assert found == [f"pass@{name}" for name in names] + [f"pass^{name}" for name in names]
+    results = [figure.name for figure in pass_figures(rows)]
+    assert results == [f"pass@{name}" for name in names] + [f"pass^{name}" for name in names]
 
 
 def test_a_success_is_a_reward_within_a_millionth_of_one():
@@ -110,7 +113,7 @@ def test_the_published_table_of_tau_bench():
     rows = [
         scored(run["reward"], task=str(run["task_id"]), attempt=run["trial"]) for run in airline()
     ]
-    found = {figure.name: figure.value for figure in pass_figures(rows)}
-    assert found == pytest.approx(PUBLISHED, abs=5e-5)
+    results = {figure.name: figure.value for figure in pass_figures(rows)}
+    assert results == pytest.approx(PUBLISHED, abs=5e-5)
     (mean,) = mean_figures(rows)
     assert (mean.value, mean.count, mean.tasks) == (0.42, 200, 50)

@@ -94,19 +94,19 @@ def tools(**schemas):
     )
 
 
-def values(found):
+def values(value):
     """Metric -> value."""
-    return {score.metric: score.value for score in found}
+    return {score.metric: score.value for score in value}
 
 
-def reasons(found):
+def reasons(value):
     """Metric -> reason."""
-    return {score.metric: score.reason for score in found}
+    return {score.metric: score.reason for score in value}
 
 
-def rows(found, trajectory="a", task="a"):
+def rows(value, trajectory="a", task="a"):
     """Scores as rows."""
-    return [Scored(trajectory, task, 0, score) for score in found]
+    return [Scored(trajectory, task, 0, score) for score in value]
 
 
 def figures(scorer, *items):

@@ -38,24 +38,24 @@ def squad_normalize(text):
 
 def squad_f1(prediction, reference):
     """As the evaluation script of SQuAD 2.0 does it."""
-    said, wanted = squad_normalize(prediction).split(), squad_normalize(reference).split()
-    same = sum((Counter(said) & Counter(wanted)).values())
-    if not said or not wanted:
-        return float(said == wanted)
+    output, wanted = squad_normalize(prediction).split(), squad_normalize(reference).split()
+    same = sum((Counter(output) & Counter(wanted)).values())
+    if not output or not wanted:
+        return float(output == wanted)
     if not same:
         return 0.0
-    precision, recall = same / len(said), same / len(wanted)
+    precision, recall = same / len(output), same / len(wanted)
     return 2 * precision * recall / (precision + recall)
 
 
 @given(TEXTS, TEXTS)
-def test_squads_manner_is_the_script_of_squad(one, other):
-    assert normalize(one) == squad_normalize(one)
-    assert exact(one, other) == (squad_normalize(one) == squad_normalize(other))
-    assert token_f1(one, other) == pytest.approx(squad_f1(one, other))
-    assert token_f1(one, other) == pytest.approx(token_f1(other, one))
-    if exact(one, other):
-        assert token_f1(one, other) == 1.0
+def test_squads_manner_is_the_script_of_squad(value, other):
+    assert normalize(value) == squad_normalize(value)
+    assert exact(value, other) == (squad_normalize(value) == squad_normalize(other))
+    assert token_f1(value, other) == pytest.approx(squad_f1(value, other))
+    assert token_f1(value, other) == pytest.approx(token_f1(other, value))
+    if exact(value, other):
+        assert token_f1(value, other) == 1.0
 
 
 def test_punctuation_counts_in_et_agents_manner():
@@ -84,7 +84,7 @@ def test_where_an_answer_stands(text, answer):
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("value", "other"),
     [
         ("\\frac{1}{2}", "\\tfrac12"),
         ("\\dfrac{3}{4}", "3/4"),
@@ -103,13 +103,13 @@ def test_where_an_answer_stands(text, answer):
         ("\\text{B}", "B"),
     ],
 )
-def test_equal_formulas(one, other):
-    assert math_equal(one, other)
-    assert math_equal(other, one)
+def test_equal_formulas(value, other):
+    assert math_equal(value, other)
+    assert math_equal(other, value)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("value", "other"),
     [
         ("\\frac{1}{2}", "\\frac{1}{3}"),
         ("1,2", "12"),
@@ -123,8 +123,8 @@ def test_equal_formulas(one, other):
         ("9" * 5000, "9" * 4999),
     ],
 )
-def test_different_formulas(one, other):
-    assert not math_equal(one, other)
+def test_different_formulas(value, other):
+    assert not math_equal(value, other)
 
 
 @given(st.integers(-999, 999), st.integers(1, 99))
@@ -162,8 +162,8 @@ def test_the_best_reference_counts():
     item = run(
         turn(text="wrong"), final_answer="The cat sat", task={"answers": '["dog", "cat mat"]'}
     )
-    found = values(scorer("answer").score(item))
-    assert found == {"answer_em": 0, "answer_f1": 0.5, "answer_acc": 0, "answer_math": 0}
+    result = values(scorer("answer").score(item))
+    assert result == {"answer_em": 0, "answer_f1": 0.5, "answer_acc": 0, "answer_math": 0}
     last = values(scorer("answer:prediction=last_text").score(item))
     assert last["answer_f1"] == 0.0
 

@@ -144,32 +144,34 @@ SCORED_BY = [scorer(spec) for spec in SPECS]
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.builds(Item, RUN, TASK), min_size=1, max_size=2))
 def test_no_trajectory_makes_a_scorer_raise(items):
-    for one in SCORED_BY:
+    for entry in SCORED_BY:
         listed = []
         for number, item in enumerate(items):
             before = repr(item)
-            found = one.score(item)
-            assert found
-            for score in found:
+            result = entry.score(item)
+            assert result
+            for score in result:
                 assert (score.value is None) == (score.reason is not None), score
                 text = json.dumps(dict(score.evidence), allow_nan=False, ensure_ascii=False)
                 assert len(text.encode()) < 20_000  # no half characters either
                 assert score.value is None or abs(score.value) < float("inf")
-            assert [one.metric for one in found] == [one.metric for one in one.score(item)]
+            assert [outcome.metric for outcome in result] == [
+                outcome.metric for outcome in entry.score(item)
+            ]
             assert before == repr(item)
-            listed += [Scored(str(number), item.trajectory.task_id, 0, score) for score in found]
-        for figure in one.figures(listed):
+            listed += [Scored(str(number), item.trajectory.task_id, 0, score) for score in result]
+        for figure in entry.figures(listed):
             assert figure.value is not None or figure.reason
-        assert one.figures([])
+        assert entry.figures([])
 
 
 @pytest.mark.parametrize("spec", OURS)
 @pytest.mark.parametrize("kind", ["infrastructure", "environment", "policy"])
 def test_what_broke_by_itself_is_unscored_as_infrastructure(spec, kind):
     item = run(error_type=kind, success=None, reward=0.0, task={"answers": '["1"]'})
-    found = scorer(spec).score(item)
-    assert all(score.value is None and score.infrastructure for score in found)
-    assert {score.reason for score in found} == {f"the run broke: {kind}"}
+    result = scorer(spec).score(item)
+    assert all(score.value is None and score.infrastructure for score in result)
+    assert {score.reason for score in result} == {f"the run broke: {kind}"}
 
 
 @pytest.mark.parametrize("spec", OURS)

@@ -51,10 +51,10 @@ def test_turns_as_data(step, value):
 
 def test_shares_of_turns_over_all_runs():
     good, bad = run(turn(text="a")), run(turn(text="<tool_call>"), turn(text="a"), turn(text="b"))
-    found = figures(scorer("format"), good, bad)
-    assert found["format_correct"].value == 0.5
-    assert found["turns_correct"].value == pytest.approx((1 + 2 / 3) / 2)
-    assert found["turns_correct:turns"].value == pytest.approx(3 / 4)
+    result = figures(scorer("format"), good, bad)
+    assert result["format_correct"].value == 0.5
+    assert result["turns_correct"].value == pytest.approx((1 + 2 / 3) / 2)
+    assert result["turns_correct:turns"].value == pytest.approx(3 / 4)
 
 
 BLOCK = '[TOOL_CALL]{"name": "f", "parameters": {}}[/TOOL_CALL]'
@@ -75,9 +75,9 @@ BLOCK = '[TOOL_CALL]{"name": "f", "parameters": {}}[/TOOL_CALL]'
 )
 def test_the_playgrounds_tags(text, value):
     item = run(turn(text=text), tools=tools(f={}))
-    found = scorer("format:style=playground").score(item)
-    assert values(found)["format_correct"] == value
-    assert reasons(found)["turns_correct"] == "playground looks at whole runs"
+    score = scorer("format:style=playground").score(item)
+    assert values(score)["format_correct"] == value
+    assert reasons(score)["turns_correct"] == "playground looks at whole runs"
 
 
 GOOD = (

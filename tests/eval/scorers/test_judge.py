@@ -133,8 +133,8 @@ def test_a_judge_is_named_by_its_spec(tmp_path):
 def test_et_agents_conciseness_by_votes():
     def asked(*answers):
         judge = Judge(Scripted(lambda request: Turn(text=answers[request.attempt])), len(answers))
-        found = ConcisenessScorer(ConcisenessSettings(), judge).score(run(turn(call("f"))))
-        return next(score for score in found if score.metric == "judged_concise")
+        result = ConcisenessScorer(ConcisenessSettings(), judge).score(run(turn(call("f"))))
+        return next(score for score in result if score.metric == "judged_concise")
 
     yes, no = "so <answer>yes</answer>", "<answer>yes</answer> or rather <answer> No </answer>"
     assert asked(yes, yes, no).value == 0.0
@@ -165,8 +165,8 @@ def test_the_playgrounds_quality_without_a_judge(step, value):
 
 
 def test_without_a_judge_and_an_expected_tool_it_is_unscored():
-    found = reasons(scorer("judge").score(ITEM))
-    assert found == {"response_quality": "the task does not say which tool is expected"}
+    result = reasons(scorer("judge").score(ITEM))
+    assert result == {"response_quality": "the task does not say which tool is expected"}
     assert values(scorer("judge").score(run(task={"expected_calls": "[]"}))) == {
         "response_quality": None
     }

@@ -82,7 +82,10 @@ def slow(agent, valid):
             if "error" in head.lower():
                 profile[f"errors:prefix:{head}"] += 1
     out |= profile
-    for ending, some in (("", every), (":successful", [one for one in every if one[1]["success"]])):
+    for ending, some in (
+        ("", every),
+        (":successful", [item for item in every if item[1]["success"]]),
+    ):
         for kind in ("API", "RETRIEVE", "FINAL", "OTHER"):
             counts = [
                 sum((step["metadata"]["action"] or "OTHER") == kind for step in steps)
@@ -99,7 +102,7 @@ def slow(agent, valid):
         lengths = []
         for steps, _ in some:
             good = [any(name in step["reward"] for name in valid) for step in steps]
-            marks = "".join("v" if one else "x" for one in good)
+            marks = "".join("v" if item else "x" for item in good)
             lengths += [len(part) for part in marks.split("v")[:-1] if part]
         out[f"recovered{ending}"] = len(lengths)
         if lengths:
@@ -111,7 +114,7 @@ def slow(agent, valid):
     out["helps"] = statistics.fmean(map(sum, trackers))
     stretches = []
     for tracker in trackers:
-        ends = [-1, *(n for n, one in enumerate([*tracker, 1]) if one)]
+        ends = [-1, *(n for n, result in enumerate([*tracker, 1]) if result)]
         stretches += [right - left - 1 for left, right in pairwise(ends) if right - left > 1]
     if stretches:
         out["unaided_stretch"] = statistics.fmean(stretches)
@@ -131,8 +134,8 @@ def test_the_shared_runs_give_m3_s_figures(store, agent, m3_recovery):
     wanted.pop("recovered:successful")
     for name, value in wanted.items():
         assert figures[name].value == pytest.approx(value), name
-    told = {name for name in figures if name.startswith("errors:prefix:")}
-    assert told == {name for name in wanted if name.startswith("errors:prefix:")}
+    names = {name for name in figures if name.startswith("errors:prefix:")}
+    assert names == {name for name in wanted if name.startswith("errors:prefix:")}
     for name in set(figures) - set(wanted):
         if "stretch" not in name and "steps_to" not in name:
             assert name.startswith(("errors", "unaided", "recover")), name
@@ -159,24 +162,24 @@ def test_the_interval_of_a_figure_holds_it(store):
 
 def test_a_rollout_has_the_same_figures():
     run = play([look("a"), look("x"), look("x"), look("x"), Turn(text="?")] * 2)
-    found = values(run)
+    result = values(run)
     # a: good, bad, bad and stuck; e: b; instead of an answer e: c; a: good, bad, bad; e: the answer
     assert acts(run) == [
         *("a:look a", "a:look x", "a:look x", "e:look b", "e:look c"),
         *("a:look a", "a:look x", "a:look x", "e:=d"),
     ]
-    assert (found["run_length"], found["first_help"], found["helps"]) == (9, 3, 3)
-    assert (found["unaided_steps"], found["unaided_stretches"], found["errors"]) == (6, 2, 4)
-    assert (found["completion"], found["termination"], found["truncation"]) == (1, 1, 0)
-    assert (found["recoveries"], found["recovery_steps"]) == (2, 4)
-    assert (found["actions_api"], found["actions_final"]) == (8, 1)
-    assert found["scenario_followed"] is None
+    assert (result["run_length"], result["first_help"], result["helps"]) == (9, 3, 3)
+    assert (result["unaided_steps"], result["unaided_stretches"], result["errors"]) == (6, 2, 4)
+    assert (result["completion"], result["termination"], result["truncation"]) == (1, 1, 0)
+    assert (result["recoveries"], result["recovery_steps"]) == (2, 4)
+    assert (result["actions_api"], result["actions_final"]) == (8, 1)
+    assert result["scenario_followed"] is None
 
 
 def test_what_is_not_known_is_not_scored():
     alone = Trajectory(trajectory_id="a", steps=[_step([])])
-    found, _ = scored([alone])
-    reasons = {row.score.metric: row.score.reason for row in found if row.score.value is None}
+    result, _ = scored([alone])
+    reasons = {row.score.metric: row.score.reason for row in result if row.score.value is None}
     assert set(reasons) == {
         *("completion", "truncation", "termination", "scenario_followed"),
         *("first_help", "helps", "unaided_steps", "unaided_stretches"),
@@ -193,8 +196,8 @@ def test_what_is_not_known_is_not_scored():
 
 def test_what_was_copied_is_no_action():
     steps = [_step([False]), _step([True], is_copied_context=True), _step([True], synthetic=True)]
-    found = values(Trajectory(trajectory_id="t", steps=steps))
-    assert (found["run_length"], found["errors"]) == (1, 0)
+    result = values(Trajectory(trajectory_id="t", steps=steps))
+    assert (result["run_length"], result["errors"]) == (1, 0)
 
 
 def _step(errors, **columns):
@@ -218,9 +221,9 @@ def test_recoveries_of_steps_with_and_without_labels(sorts):
     for labelled in (True, False):
         steps = [_step(errors[sort], labels=labels[sort] if labelled else None) for sort in sorts]
         rows, _ = scored([Trajectory(trajectory_id="t", steps=steps)])
-        found = {row.score.metric: row.score for row in rows}
+        results = {row.score.metric: row.score for row in rows}
         if sorts:
-            assert found["recoveries"].evidence["lengths"] == lengths
+            assert results["recoveries"].evidence["lengths"] == lengths
 
 
 @pytest.mark.parametrize(
@@ -260,9 +263,9 @@ def test_the_names_of_metrics_are_those_it_scores():
 
 def test_counts_that_happen_to_be_0_or_1_are_no_shares():
     """Every run has one answer and no error: that is an amount, without Wilson's interval."""
-    one = play([look("a"), Turn(text="c")], mode="none")
+    result = play([look("a"), Turn(text="c")], mode="none")
     names = [{"task_id": name, "trajectory_id": name} for name in "abcd"]
-    runs = [one.model_copy(update=name | {"success": True}) for name in names]
+    runs = [result.model_copy(update=name | {"success": True}) for name in names]
     _, figures = scored(runs)
     final = figures["actions_final"]
     assert (final.value, final.low, final.high) == (1.0, None, None)

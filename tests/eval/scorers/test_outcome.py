@@ -35,15 +35,15 @@ def test_the_published_table_of_tau_bench_through_a_store(tmp_path):
         for run in Store.open(str(tmp_path / "store")).trajectories()
         for score in outcome.score(Item(run))
     ]
-    found = {figure.name: figure for figure in outcome.figures(listed)}
-    table = {name: found[name].value for name in PUBLISHED}
+    results = {figure.name: figure for figure in outcome.figures(listed)}
+    table = {name: results[name].value for name in PUBLISHED}
     assert table == pytest.approx(PUBLISHED, abs=5e-5)
     # Wilson's equation at 0.42 with 50 tasks: Student's 2.0096 and the clustered error 0.0522.
-    assert (found["success"].low, found["success"].high) == pytest.approx(
+    assert (results["success"].low, results["success"].high) == pytest.approx(
         (0.3208, 0.5262), abs=1e-4
     )
-    assert found["pass@1"].low == pytest.approx(found["success"].low)
-    assert (found["success"].count, found["success"].tasks) == (200, 50)
+    assert results["pass@1"].low == pytest.approx(results["success"].low)
+    assert (results["success"].count, results["success"].tasks) == (200, 50)
 
 
 @shared
@@ -54,8 +54,8 @@ def test_the_full_runs_of_tau_bench_agree_with_the_reduced_ones():
     rewards = {(record["task_id"], record["trial"]): record["reward"] for record in airline()}
     outcome = scorer("outcome")
     for record in full:
-        found = values(outcome.score(run(reward=record["reward"])))
-        assert found["success"] == rewards[record["task_id"], record["trial"]]
+        result = values(outcome.score(run(reward=record["reward"])))
+        assert result["success"] == rewards[record["task_id"], record["trial"]]
     assert len(full) == 16
 
 
@@ -79,21 +79,21 @@ def test_ends_and_errors():
     cut = run(success=False, terminated=False, truncated=True, error_type="context_length")
     other = run(success=False, terminated=False, truncated=False, error_type="refused")
     unknown = run()
-    found = figures(outcome, good, cut, other, unknown)
-    assert found["success"].value == pytest.approx(1 / 3)
-    assert found["truncated"].value == pytest.approx(1 / 3)
-    assert found["error"].value == pytest.approx(2 / 3)
-    assert found["error"].unscored == 1
-    assert found["error:context_length"].value == pytest.approx(1 / 3)
-    assert found["error:refused"].value == pytest.approx(1 / 3)
+    result = figures(outcome, good, cut, other, unknown)
+    assert result["success"].value == pytest.approx(1 / 3)
+    assert result["truncated"].value == pytest.approx(1 / 3)
+    assert result["error"].value == pytest.approx(2 / 3)
+    assert result["error"].unscored == 1
+    assert result["error:context_length"].value == pytest.approx(1 / 3)
+    assert result["error:refused"].value == pytest.approx(1 / 3)
     assert reasons(outcome.score(unknown))["error"] == "the source does not say how the run ended"
 
 
 def test_named_rewards():
     item = run(rewards='{"format": 0.5, "length": null, "why": "no"}')
-    found = scorer("outcome").score(item)
-    assert values(found)["reward.format"] == 0.5
-    assert reasons(found)["reward.length"] == "there is no reward.length"
+    score = scorer("outcome").score(item)
+    assert values(score)["reward.format"] == 0.5
+    assert reasons(score)["reward.length"] == "there is no reward.length"
     assert figures(scorer("outcome"), item)["reward.format"].value == 0.5
 
 
@@ -105,7 +105,7 @@ def test_what_is_left_out_with_too_few_attempts():
         for attempt, won in enumerate(wins)
         for score in outcome.score(run(success=won))
     ]
-    found = {figure.name: figure.value for figure in outcome.figures(listed)}
-    assert (found["pass@2"], found["pass^2"]) == (1.0, 0.0)
+    results = {figure.name: figure.value for figure in outcome.figures(listed)}
+    assert (results["pass@2"], results["pass^2"]) == (1.0, 0.0)
     strict = scorer("outcome:k=[2]").figures(listed)
     assert {figure.name: figure.value for figure in strict}["pass@2"] is None

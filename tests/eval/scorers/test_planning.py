@@ -20,20 +20,20 @@ def planned(called, wanted, **columns):
 
 @given(NAMES, NAMES.filter(bool), st.integers(1, 4))
 def test_rankings_are_slow_definitions(called, wanted, k):
-    found = values(scorer(f"planning:k={k}").score(planned(called, wanted)))
+    result = values(scorer(f"planning:k={k}").score(planned(called, wanted)))
     ranked = sorted(set(called), key=called.index)
     top = set(ranked[:k])
-    assert found["top_k_accuracy"] == bool(top & set(wanted))
-    assert found["recall_at_k"] == pytest.approx(len(top & set(wanted)) / len(set(wanted)))
+    assert result["top_k_accuracy"] == bool(top & set(wanted))
+    assert result["recall_at_k"] == pytest.approx(len(top & set(wanted)) / len(set(wanted)))
     if called:
-        assert found["precision_at_k"] == pytest.approx(len(top & set(wanted)) / len(top))
+        assert result["precision_at_k"] == pytest.approx(len(top & set(wanted)) / len(top))
     places = [ranked.index(name) + 1 for name in set(wanted) & set(ranked)]
-    assert found["mrr"] == (pytest.approx(1 / min(places)) if places else 0)
+    assert result["mrr"] == (pytest.approx(1 / min(places)) if places else 0)
 
 
 def test_plans_in_order():
-    found = values(scorer("planning").score(planned("fgh", ["f", "h", "h", "i"])))
-    assert (found["plan_exact"], found["step_accuracy"]) == (0.0, 0.5)
+    result = values(scorer("planning").score(planned("fgh", ["f", "h", "h", "i"])))
+    assert (result["plan_exact"], result["step_accuracy"]) == (0.0, 0.5)
     right = values(scorer("planning").score(planned("ff", ["f", "f"])))
     assert (right["plan_exact"], right["step_accuracy"]) == (1.0, 1.0)
 
@@ -41,13 +41,13 @@ def test_plans_in_order():
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=6))
 def test_timing_is_a_confusion_matrix(runs):
     items = [planned("f" * called, ["f"] * due) for called, due in runs]
-    found = {name: one.value for name, one in figures(scorer("planning"), *items).items()}
+    results = {name: figure.value for name, figure in figures(scorer("planning"), *items).items()}
     both = sum(called and due for called, due in runs)
     called, due = (sum(column) for column in zip(*runs, strict=True))
-    assert found["timing_correct"] == pytest.approx(sum(a == b for a, b in runs) / len(runs))
-    assert found["timing_precision"] == (pytest.approx(both / called) if called else None)
-    assert found["timing_recall"] == (pytest.approx(both / due) if due else None)
-    assert found["timing_f1"] == (
+    assert results["timing_correct"] == pytest.approx(sum(a == b for a, b in runs) / len(runs))
+    assert results["timing_precision"] == (pytest.approx(both / called) if called else None)
+    assert results["timing_recall"] == (pytest.approx(both / due) if due else None)
+    assert results["timing_f1"] == (
         pytest.approx(2 * both / (called + due)) if called + due else None
     )
 

@@ -34,18 +34,18 @@ GOOD, BAD = {"text": "4", "is_error": False}, {"text": "4", "is_error": True}
     ],
 )
 def test_marks_come_first_and_texts_stand_in(result, typed, text, best):
-    found = values(scorer("execution").score(run(turn(call("f", {}, result)))))
-    assert found["execution_success"] == best
-    assert found["execution_typed"] == typed
-    assert found["execution_text"] == text
+    entry = values(scorer("execution").score(run(turn(call("f", {}, result)))))
+    assert entry["execution_success"] == best
+    assert entry["execution_typed"] == typed
+    assert entry["execution_text"] == text
 
 
 def test_correctness_for_each_error():
     item = run(
         turn(call("f", {}, BAD), call("f", {}, BAD), call("f", {}, GOOD), call("f")), success=True
     )
-    found = scorer("execution").score(item)
-    assert values(found) == pytest.approx(
+    score = scorer("execution").score(item)
+    assert values(score) == pytest.approx(
         {
             "execution_success": 1 / 3,
             "execution_typed": 1 / 3,
@@ -53,7 +53,7 @@ def test_correctness_for_each_error():
             "correct_per_error": 0.5,
         }
     )
-    assert found[0].evidence["types"] == {"untyped": 2}
+    assert score[0].evidence["types"] == {"untyped": 2}
     other = run(turn(call("f", {}, GOOD)), success=True)
     together = figures(scorer("execution"), item, other)
     assert together["execution_success"].value == pytest.approx((1 / 3 + 1) / 2)
@@ -61,8 +61,8 @@ def test_correctness_for_each_error():
 
 
 def test_calls_without_results_are_unscored():
-    found = reasons(scorer("execution").score(run(turn(call("f")))))
-    assert found["execution_success"] == "no call has a recorded result"
+    result = reasons(scorer("execution").score(run(turn(call("f")))))
+    assert result["execution_success"] == "no call has a recorded result"
     none = reasons(scorer("execution").score(run(turn(text="4"))))
     assert set(none.values()) == {"the agent made no call"}
 
@@ -79,15 +79,15 @@ RUNS = st.lists(st.tuples(st.booleans(), st.integers(0, 4)), min_size=1, max_siz
 @given(RUNS)
 def test_et_agents_efficiency_and_productivity(runs):
     items = [run(*(turn(call("f")) for _ in range(calls)), success=right) for right, calls in runs]
-    found = figures(scorer("efficiency"), *items)
+    result = figures(scorer("efficiency"), *items)
     wanted = [right / calls if calls else float(right) for right, calls in runs]
-    assert found["efficiency"].value == pytest.approx(sum(wanted) / len(runs))
+    assert result["efficiency"].value == pytest.approx(sum(wanted) / len(runs))
     right, calls = (sum(column) / len(runs) for column in zip(*runs, strict=True))
     productivity = figures(scorer("tool_productivity"), *items)["tool_productivity"]
     assert productivity.value == pytest.approx(100 * right * calls / (calls + 0.1))
-    each = found["calls_per_success"]
-    assert each.value == (pytest.approx(calls / right) if right else None)
-    assert right or each.reason == "correctness is 0 in all trajectories"
+    calls_per_success = result["calls_per_success"]
+    assert calls_per_success.value == (pytest.approx(calls / right) if right else None)
+    assert right or calls_per_success.reason == "correctness is 0 in all trajectories"
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,8 @@ def test_steps_against_a_right_run(calls, expected, right, step, spl):
         success=right,
         task={"expected_calls": json.dumps([{"name": "f"}] * expected)},
     )
-    found = values(scorer("efficiency").score(item))
-    assert (found["step_efficiency"], found["spl"]) == (step, spl)
+    result = values(scorer("efficiency").score(item))
+    assert (result["step_efficiency"], result["spl"]) == (step, spl)
 
 
 def test_what_a_run_used():
@@ -116,9 +116,9 @@ def test_what_a_run_used():
         "ended_at": datetime(2026, 1, 2, tzinfo=UTC),
     }
     item = run(turn(call("f"), tokens_in=10, tokens_out=5, cost_usd=0.5), success=True, **times)
-    found = values(scorer("efficiency").score(item))
+    result = values(scorer("efficiency").score(item))
     used = ("calls", "turns", "tokens", "seconds", "cost_usd")
-    assert [found[name] for name in used] == [1, 1, 15, 86400, 0.5]
+    assert [result[name] for name in used] == [1, 1, 15, 86400, 0.5]
     lost = run(turn(tokens_in=30, tokens_out=5), success=False)
     together = figures(scorer("efficiency"), item, lost)
     assert together["tokens_per_success"].value == 50
@@ -140,8 +140,8 @@ def test_where_correctness_comes_from():
     )
     wanted = {"success": 0, "reward": 0.25, "answer_em": 0, "answer_f1": 1 / 3, "answer_acc": 0.5}
     for by, value in wanted.items():
-        found = values(scorer(f"efficiency:correct={by}").score(item))
-        assert found["efficiency"] == pytest.approx(value)
+        result = values(scorer(f"efficiency:correct={by}").score(item))
+        assert result["efficiency"] == pytest.approx(value)
     other = run(task={"answers": '["\\\\frac12"]'}, final_answer="0.5")
     assert values(scorer("efficiency:correct=answer_math").score(other))["efficiency"] == 1.0
 
@@ -184,9 +184,9 @@ def test_repeats_are_the_same_call_however_it_is_written():
         turn(call("f", '{"b":2,"a":1}'), call("f", {"a": 1})),
         turn(call("f", "{"), call("f", "{")),
     )
-    found = scorer("conciseness").score(item)
-    assert values(found)["repeated_calls"] == pytest.approx(2 / 6)
-    assert (values(found)["no_repeats"], values(found)["concise"]) == (0.0, 0.0)
+    score = scorer("conciseness").score(item)
+    assert values(score)["repeated_calls"] == pytest.approx(2 / 6)
+    assert (values(score)["no_repeats"], values(score)["concise"]) == (0.0, 0.0)
     once = run(turn(call("f")), turn(text="4"))
     assert values(scorer("conciseness").score(once))["no_repeats"] == 1.0
 
@@ -199,12 +199,12 @@ def test_results_that_are_never_used():
         turn(text="It has 921,402 people."),
         turn(call("look", {"of": "z"}, "something unseen")),
     )
-    found = scorer("conciseness").score(item)
+    result = scorer("conciseness").score(item)
     # The third has no word of its own, and nothing follows the last.
-    assert values(found)["unused_results"] == 0.5
-    unused = next(score for score in found if score.metric == "unused_results").evidence
-    assert [one["arguments"] for one in unused["calls"]] == ['{"of": "Rotterdam"}']
-    assert values(found)["concise"] == 0.0
+    assert values(result)["unused_results"] == 0.5
+    unused = next(score for score in result if score.metric == "unused_results").evidence
+    assert [entry["arguments"] for entry in unused["calls"]] == ['{"of": "Rotterdam"}']
+    assert values(result)["concise"] == 0.0
     answered = run(turn(call("look", {}, "Aboutaleb")), final_answer="Aboutaleb")
     assert values(scorer("conciseness").score(answered))["unused_results"] == 0.0
     early = run(

@@ -26,12 +26,12 @@ SCHEMA = st.recursive(
         st.just({"type": "integer", "minimum": 1}),
     ),
     lambda inner: st.one_of(
-        st.builds(lambda one: {"type": "array", "items": one}, inner),
-        st.builds(lambda one, two: {"anyOf": [one, two]}, inner, inner),
+        st.builds(lambda item: {"type": "array", "items": item}, inner),
+        st.builds(lambda item, two: {"anyOf": [item, two]}, inner, inner),
         st.builds(
-            lambda one: {
+            lambda item: {
                 "type": "object",
-                "properties": {"k": one},
+                "properties": {"k": item},
                 "required": ["k"],
                 "additionalProperties": False,
             },
@@ -151,20 +151,20 @@ def test_anthropic_and_mcp_styles():
 
 
 def test_shares_of_all_calls_and_each_kind():
-    one = run(turn(call("add", {"a": 1, "b": 2})), tools=ADD)
+    result = run(turn(call("add", {"a": 1, "b": 2})), tools=ADD)
     two = run(turn(call("add", {"a": 1}), call("no", {}), call("add", "{")), tools=ADD)
-    found = figures(scorer("schema_validity"), one, two)
-    assert found["schema_valid"].value == 0.5
-    assert found["schema_valid:calls"].value == 0.25
-    assert found["invalid:missing"].value == found["invalid:not_json"].value == 0.25
-    assert found["arguments_json"].value == pytest.approx((1 + 2 / 3) / 2)
-    assert found["tool_known:calls"].value == 0.75
+    entry = figures(scorer("schema_validity"), result, two)
+    assert entry["schema_valid"].value == 0.5
+    assert entry["schema_valid:calls"].value == 0.25
+    assert entry["invalid:missing"].value == entry["invalid:not_json"].value == 0.25
+    assert entry["arguments_json"].value == pytest.approx((1 + 2 / 3) / 2)
+    assert entry["tool_known:calls"].value == 0.75
 
 
 def test_without_tools_only_json_can_be_checked():
-    found = scorer("schema_validity").score(run(turn(call("f", "{"), call("f", {}))))
-    assert values(found)["arguments_json"] == 0.5
-    assert reasons(found)["schema_valid"] == "the tools on offer are not recorded"
+    score = scorer("schema_validity").score(run(turn(call("f", "{"), call("f", {}))))
+    assert values(score)["arguments_json"] == 0.5
+    assert reasons(score)["schema_valid"] == "the tools on offer are not recorded"
     none = scorer("schema_validity").score(run(turn(text="hello"), tools=ADD))
     assert set(reasons(none).values()) == {"the agent made no call of a tool"}
 

@@ -69,17 +69,17 @@ def test_names_are_compared_as_multisets(made, wanted):
         turn(*(call(name) for name in made)),
         task={"expected_calls": json.dumps([{"name": name} for name in wanted])},
     )
-    found = values(scorer("tool_f1").score(item))
+    result = values(scorer("tool_f1").score(item))
     common = (Counter(made) & Counter(wanted)).total()
     if made:
-        assert found["tool_name_precision"] == pytest.approx(common / len(made))
+        assert result["tool_name_precision"] == pytest.approx(common / len(made))
     if wanted:
-        assert found["tool_name_recall"] == pytest.approx(common / len(wanted))
+        assert result["tool_name_recall"] == pytest.approx(common / len(wanted))
     if made or wanted:
-        assert found["tool_name_f1"] == pytest.approx(2 * common / (len(made) + len(wanted)))
-        assert found["tool_f1"] == found["tool_name_f1"]
+        assert result["tool_name_f1"] == pytest.approx(2 * common / (len(made) + len(wanted)))
+        assert result["tool_f1"] == result["tool_name_f1"]
     else:
-        assert found["tool_f1"] == found["tool_name_precision"] == 1.0
+        assert result["tool_f1"] == result["tool_name_precision"] == 1.0
 
 
 def test_arguments_count_for_calls():
@@ -93,8 +93,8 @@ def test_arguments_count_for_calls():
         turn(call("g", {"c": 1}), call("h")),
         task={"expected_calls": json.dumps(wanted)},
     )
-    found = scorer("tool_f1").score(item)
-    assert values(found) == pytest.approx(
+    result = scorer("tool_f1").score(item)
+    assert values(result) == pytest.approx(
         {
             "tool_name_precision": 3 / 4,
             "tool_name_recall": 1.0,
@@ -105,8 +105,8 @@ def test_arguments_count_for_calls():
             "argument_accuracy": 1.0,
         }
     )
-    evidence = next(score.evidence for score in found if score.metric == "tool_f1")
-    assert [one["name"] for one in evidence["unexpected"]] == ["g", "h"]
+    evidence = next(score.evidence for score in result if score.metric == "tool_f1")
+    assert [entry["name"] for entry in evidence["unexpected"]] == ["g", "h"]
     assert evidence["missing"] == [{"name": "g", "arguments": "{}"}]
     together = figures(scorer("tool_f1"), item, item)
     assert together["tool_recall:calls"].value == pytest.approx(4 / 6)
@@ -154,10 +154,10 @@ def test_bfcls_lists_of_allowed_values(given_arguments, value):
 
 def test_what_has_no_denominator_is_unscored():
     item = run(turn(text="done"), task={"expected_calls": '["f"]'})
-    found = scorer("tool_f1").score(item)
-    assert values(found)["tool_recall"] == 0.0
-    assert reasons(found)["tool_precision"] == "the agent made no call"
-    assert reasons(found)["argument_accuracy"] == "no expected call has arguments"
+    score = scorer("tool_f1").score(item)
+    assert values(score)["tool_recall"] == 0.0
+    assert reasons(score)["tool_precision"] == "the agent made no call"
+    assert reasons(score)["argument_accuracy"] == "no expected call has arguments"
     other = scorer("tool_f1").score(run(turn(call("f")), task={"expected_calls": "[]"}))
     assert values(other)["tool_precision"] == 0.0
     assert reasons(other)["tool_recall"] == "no call is expected"
@@ -185,8 +185,8 @@ def test_what_has_no_denominator_is_unscored():
     ],
 )
 def test_shapes_of_expected_calls(columns, names):
-    found = expected_calls(Task(**columns))
-    assert (None if found is None else [one.name for one in found]) == names
+    result = expected_calls(Task(**columns))
+    assert (None if result is None else [item.name for item in result]) == names
 
 
 def test_expected_calls_may_have_unknown_arguments():
@@ -203,9 +203,9 @@ def test_the_gold_runs_of_m3_are_what_they_expect(tmp_path):
     seen = 0
     for trajectory in store.trajectories():
         item = Item(trajectory, tasks.of(trajectory))
-        found = values(scorer("tool_f1").score(item))
+        result = values(scorer("tool_f1").score(item))
         match = values(scorer("trajectory_match:reference=expected_calls").score(item))
-        assert found["tool_f1"] == match["trajectory_match"] == 1.0
+        assert result["tool_f1"] == match["trajectory_match"] == 1.0
         seen += 1
     assert seen > 5
 

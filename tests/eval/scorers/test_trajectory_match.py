@@ -26,19 +26,19 @@ def steps_of(messages):
     steps = []
     for message in messages:
         if message["role"] == "tool":
-            calls = {one.call_id for one in steps[-1].calls}
+            calls = {item.call_id for item in steps[-1].calls}
             assert message["tool_call_id"] in calls
             answered = len(steps[-1].observations)
             steps[-1].observations.append(Observation(call=answered, text=message["content"]))
             continue
         source = "agent" if message["role"] == "assistant" else message["role"]
         step = Step(source=source, kind="message", text=message["content"])
-        for index, one in enumerate(message.get("tool_calls") or []):
-            function = one["function"]
+        for index, tool_call in enumerate(message.get("tool_calls") or []):
+            function = tool_call["function"]
             step.calls.append(
                 ToolCall(
                     call=index,
-                    call_id=one["id"],
+                    call_id=tool_call["id"],
                     name=function["name"],
                     arguments=function["arguments"],
                 )
@@ -71,21 +71,21 @@ CALLS = st.lists(st.builds(Expected, NAMES, ARGUMENTS), max_size=4)
 MODES = st.sampled_from(["exact", "ignore", "subset", "superset"])
 
 
-def fit(one, other, mode):
-    if one.name != other.name:
+def fit(value, other, mode):
+    if value.name != other.name:
         return False
     return {
-        "exact": one.arguments == other.arguments,
+        "exact": value.arguments == other.arguments,
         "ignore": True,
-        "subset": one.arguments.items() <= other.arguments.items(),
-        "superset": one.arguments.items() >= other.arguments.items(),
+        "subset": value.arguments.items() <= other.arguments.items(),
+        "superset": value.arguments.items() >= other.arguments.items(),
     }[mode]
 
 
 @given(CALLS, CALLS, MODES, st.sampled_from(["unordered", "subset", "superset"]))
 def test_bipartite_is_right_when_any_pairing_is(first, second, arguments, mode):
     settings = MatchSettings(mode=mode, arguments=arguments)
-    found = matches([("assistant", first)], [("assistant", second)], settings)
+    result = matches([("assistant", first)], [("assistant", second)], settings)
     short, long = (first, second) if mode != "superset" else (second, first)
     pairings = itertools.permutations(long, len(short)) if len(short) <= len(long) else []
     right = any(
@@ -95,7 +95,7 @@ def test_bipartite_is_right_when_any_pairing_is(first, second, arguments, mode):
         )
         for pairing in pairings
     )
-    assert found == (right and (mode != "unordered" or len(first) == len(second)))
+    assert result == (right and (mode != "unordered" or len(first) == len(second)))
 
 
 def agentevals(outputs, reference, mode, arguments):
@@ -107,8 +107,8 @@ def agentevals(outputs, reference, mode, arguments):
             place = next(
                 (
                     i
-                    for i, one in enumerate(outer)
-                    if i not in taken and fit(one, wanted, arguments)
+                    for i, result in enumerate(outer)
+                    if i not in taken and fit(result, wanted, arguments)
                 ),
                 None,
             )
@@ -124,8 +124,8 @@ def agentevals(outputs, reference, mode, arguments):
 @given(CALLS, CALLS, MODES, st.sampled_from(["unordered", "subset", "superset"]))
 def test_matching_agentevals_is_as_greedy(first, second, arguments, mode):
     settings = MatchSettings(mode=mode, arguments=arguments, matching="agentevals")
-    found = matches([("assistant", first)], [("assistant", second)], settings)
-    assert found == agentevals(first, second, mode, arguments)
+    result = matches([("assistant", first)], [("assistant", second)], settings)
+    assert result == agentevals(first, second, mode, arguments)
 
 
 def expected(arguments):
@@ -186,5 +186,5 @@ def test_arguments_that_are_no_json_match_nothing():
 
 def test_without_a_reference_it_is_unscored():
     for item in (run(), run(task={"gold_trajectory": "{"}), run(task={"expected_calls": "[7]"})):
-        found = scorer("trajectory_match").score(item)
-        assert reasons(found) == {"trajectory_match": "the task has no right run to compare with"}
+        score = scorer("trajectory_match").score(item)
+        assert reasons(score) == {"trajectory_match": "the task has no right run to compare with"}

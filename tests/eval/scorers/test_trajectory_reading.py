@@ -41,8 +41,8 @@ def test_only_calls_of_the_agent_count():
 def test_a_result_belongs_to_the_call_that_it_names(observation, answered):
     calls = [ToolCall(call=0, call_id="1", name="f"), ToolCall(call=1, call_id="2", name="f")]
     step = Step(source="agent", calls=calls, observations=[Observation(**observation)])
-    found = agent_calls(Trajectory(steps=[step]))
-    assert [len(made.results) for made in found] == answered
+    result = agent_calls(Trajectory(steps=[step]))
+    assert [len(made.results) for made in result] == answered
 
 
 def test_a_result_that_names_nothing_belongs_to_the_only_call():
@@ -62,9 +62,9 @@ def test_no_arguments_are_an_empty_object_and_broken_ones_none():
             ToolCall(name="f", arguments='{"a": 1.0e0}'),
         ],
     )
-    found = agent_calls(Trajectory(steps=[step]))
-    assert [made.arguments for made in found] == [{}, None, None, {"a": 1}, {"a": 1.0}]
-    assert key_of(found[2]) == ("f", "{")
+    result = agent_calls(Trajectory(steps=[step]))
+    assert [made.arguments for made in result] == [{}, None, None, {"a": 1}, {"a": 1.0}]
+    assert key_of(result[2]) == ("f", "{")
 
 
 def test_texts_of_the_agent():

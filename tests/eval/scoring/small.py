@@ -87,8 +87,8 @@ def run(name, attempt=0, **columns):
 def grown(folder, *runs):
     """A growing store of runs."""
     with Store.grow(str(folder)) as store:
-        for one in runs:
-            store.append(one)
+        for item in runs:
+            store.append(item)
     return Store.open(str(folder))
 
 

@@ -37,7 +37,7 @@ class TestChoose:
         assert rebuild("plain", first.against("gold 1").settings).name == "plain"
 
     @pytest.mark.parametrize(
-        ("text", "said"),
+        ("text", "message"),
         [
             ("", "name a scorer; known: doubtful, plain"),
             ("plane", "did you mean plain"),
@@ -45,8 +45,8 @@ class TestChoose:
             ("plain,plain", "twice"),
         ],
     )
-    def test_what_is_wrong_is_said(self, text, said):
-        with pytest.raises(UsageError, match=said):
+    def test_what_is_wrong_is_said(self, text, message):
+        with pytest.raises(UsageError, match=message):
             choose([text])
 
     def test_a_scorer_that_is_gone(self):

@@ -37,9 +37,13 @@ def store(tmp_path):
 def test_scores_are_rows_and_figures(store):
     report = score_store(store, [chosen()])
     assert (report.trajectories, report.scorers[0].new, report.broken) == (4, 4, {})
-    found = figures(report)
-    assert (found["success"].value, found["success"].count, found["success"].tasks) == (0.75, 4, 2)
-    assert (found["right"].value, found["pass@2"].value, found["pass^2"].value) == (0.75, 1, 0.5)
+    result = figures(report)
+    assert (result["success"].value, result["success"].count, result["success"].tasks) == (
+        0.75,
+        4,
+        2,
+    )
+    assert (result["right"].value, result["pass@2"].value, result["pass^2"].value) == (0.75, 1, 0.5)
     rows = latest(store)
     assert len(rows) == 12
     assert {(row["scorer"], row["version"], row["run"]) for row in rows} == {("plain", "1", 0)}
@@ -85,8 +89,8 @@ def test_only_what_is_new_or_different_is_written(store):
     rows = latest(store)
     assert {(row["version"], row["metric"]) for row in rows} == {("2", "success")}
     assert latest(store, "SELECT count(*) AS n FROM score_history") == [{"n": 20}]
-    (found,) = read_scores(Store.open(store.root))
-    assert (found.version, len(found.rows)) == ("2", 5)
+    (result,) = read_scores(Store.open(store.root))
+    assert (result.version, len(result.rows)) == ("2", 5)
 
 
 def test_settings_and_references_stand_side_by_side(store):
@@ -125,12 +129,12 @@ def test_a_scorer_that_raises_is_said_and_stops_nothing(tmp_path):
     runs = [run(f"t{index}", final_answer=answer) for index, answer in enumerate(answers)]
     store = grown(tmp_path / "s", *runs)
     report = score_store(store, [chosen(Doubtful()), chosen()])
-    said = "the scorer raised KeyError: 'answer'"
-    assert report.scorers[0].raised == {said: 1}
+    text = "the scorer raised KeyError: 'answer'"
+    assert report.scorers[0].raised == {text: 1}
     rows = latest(store, "SELECT * FROM scores WHERE scorer = 'doubtful' ORDER BY task_id, metric")
     assert [(row["task_id"], row["metric"], row["value"], row["reason"]) for row in rows] == [
-        ("t0", "one", None, said),
-        ("t0", "\ufffdtwo", None, said),
+        ("t0", "one", None, text),
+        ("t0", "\ufffdtwo", None, text),
         ("t1", "one", None, "the number is nan"),
         ("t2", "one", 1.0, None),
         ("t3", "one", 1.0, None),
@@ -177,10 +181,10 @@ def test_a_branch_is_no_attempt_at_its_task(tmp_path):
                         steps=run("a").steps[2:])  # fmt: skip
     store = grown(tmp_path / "s", run("a"), run("a", 1), branch)
     (outcome,) = choose(["outcome"])
-    found = figures(score_store(store, [outcome], ScoreOptions(branches=True)))
-    assert found["success"].value == pytest.approx(2 / 3)
-    assert [found[name].value for name in ("pass@1", "pass^2")] == [1, 1]
-    assert "pass@3" not in found
+    result = figures(score_store(store, [outcome], ScoreOptions(branches=True)))
+    assert result["success"].value == pytest.approx(2 / 3)
+    assert [result[name].value for name in ("pass@1", "pass^2")] == [1, 1]
+    assert "pass@3" not in result
 
 
 def test_a_branch_without_its_parent_is_unscored_and_stops_nothing(tmp_path):
@@ -189,22 +193,22 @@ def test_a_branch_without_its_parent_is_unscored_and_stops_nothing(tmp_path):
     store = grown(tmp_path / "s", run("a"), lost)
     report = score_store(store, [chosen()], ScoreOptions(branches=True))
     assert (report.trajectories, report.scorers[0].raised) == (2, {})
-    found = figures(report)["success"]
-    assert (found.value, found.count, found.unscored, found.infrastructure) == (1, 1, 1, 0)
+    result = figures(report)["success"]
+    assert (result.value, result.count, result.unscored, result.infrastructure) == (1, 1, 1, 0)
     (reason,) = report.scorers[0].unscored
     assert "the store has no trajectory 'sums/nowhere'" in reason
 
 
 def test_branches_of_each_other_are_unscored_and_stop_nothing(tmp_path):
-    one, other = (
+    entry, other = (
         Trajectory(dataset="sums", source_id=name, parent_id=f"sums/{parent}", parent_step=1,
                    branch_kind="alternate", steps=run("a").steps[1:])
         for name, parent in (("x", "y"), ("y", "x"))
     )  # fmt: skip
-    store = grown(tmp_path / "s", run("a"), one, other)
+    store = grown(tmp_path / "s", run("a"), entry, other)
     report = score_store(store, [chosen()], ScoreOptions(branches=True))
-    found = figures(report)["success"]
-    assert (found.value, found.count, found.unscored, found.infrastructure) == (1, 1, 2, 0)
+    result = figures(report)["success"]
+    assert (result.value, result.count, result.unscored, result.infrastructure) == (1, 1, 2, 0)
     (reason,) = report.scorers[0].unscored
     assert "the branches 'sums/x', 'sums/y' are each other's parents" in reason
 
@@ -212,15 +216,15 @@ def test_branches_of_each_other_are_unscored_and_stop_nothing(tmp_path):
 def test_a_run_of_another_store_is_the_reference(tmp_path, store):
     gold = grown(tmp_path / "gold", run("a", success=False), run("a", 1, final_answer="9"),
                  run("b", success=None))  # fmt: skip
-    found = from_store(gold)
-    assert sorted(key.task_id for key in found.tasks) == ["a", "b"]
-    (gold_of_a,) = (task for key, task in found.tasks.items() if key.task_id == "a")
+    result = from_store(gold)
+    assert sorted(key.task_id for key in result.tasks) == ["a", "b"]
+    (gold_of_a,) = (task for key, task in result.tasks.items() if key.task_id == "a")
     task = put_over(Task(task_id="a", instruction="own"), gold_of_a)
     assert (task.instruction, task.answers) == ("own", '["9"]')
     assert json.loads(task.expected_calls) == [{"name": "add", "arguments": {"a": 1}}]
     roles = [message["role"] for message in json.loads(task.gold_trajectory)]
     assert roles == ["user", "assistant", "tool", "assistant"]
-    report = score_store(store, [chosen()], ScoreOptions(references=found))
+    report = score_store(store, [chosen()], ScoreOptions(references=result))
     assert figures(report)["right"].value == 0.25
 
 

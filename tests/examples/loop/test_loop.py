@@ -59,12 +59,12 @@ def assert_curated(work):
         json.loads(line)["task_id"] for line in work.path("held_out.jsonl").read_text().splitlines()
     }
     kinds = {}
-    for found in store.trajectories():
-        assert found.success
-        assert found.task_id not in held_out
-        kind = found.task.difficulty
+    for trajectory in store.trajectories():
+        assert trajectory.success
+        assert trajectory.task_id not in held_out
+        kind = trajectory.task.difficulty
         kinds[kind] = kinds.get(kind, 0) + 1
-        for step in found.steps:
+        for step in trajectory.steps:
             if {"wrong", "malformed"} & set(step.labels or ()) or step.actor == "agent":
                 assert step.loss_weight == 0
     assert set(kinds.values()) == {QUICK.curated / len(QUICK.kinds)}

@@ -46,9 +46,9 @@ def test_a_teacher_has_its_habit_and_no_other(name):
 
 def test_who_checks_twice_repeats_the_last_call_once():
     for task in TASKS:
-        found = labels(played(task, Teacher("double_checking")))
-        assert found.count("redundant") == 1
-        assert found[-2:] == ["redundant", "right_answer"]
+        result = labels(played(task, Teacher("double_checking")))
+        assert result.count("redundant") == 1
+        assert result[-2:] == ["redundant", "right_answer"]
 
 
 def faulty(request):
@@ -77,27 +77,27 @@ def probes(tmp_path_factory):
 
 def test_what_should_have_been_done_stands_beside_each_fault(probes):
     store = adp.open(probes / "probes")
-    found = {}
+    results = {}
     for run in store.trajectories(resolve=False):
         if run.parent_id:
-            found.setdefault(run.parent_id, []).append(run)
+            results.setdefault(run.parent_id, []).append(run)
     faults = ("redundant", "malformed")
     for run in store.trajectories():
         if run.parent_id:
             continue
-        beside = {one.parent_step: one.steps[0] for one in found[run.trajectory_id]}
+        extra_keys = {result.parent_step: result.steps[0] for result in results[run.trajectory_id]}
         wanted = [s.step for s in run.steps if s.labels and s.labels[0] in faults]
-        assert sorted(beside) == wanted
-        assert all(step.labels == ["needed"] for step in beside.values())
+        assert sorted(extra_keys) == wanted
+        assert all(step.labels == ["needed"] for step in extra_keys.values())
 
 
 def test_the_recipe_pairs_them(probes):
     recipe = yaml.safe_load(RECIPE.read_text())
     recipe["inputs"] = {"probes": str(probes / "probes")}
     adp.curate(recipe, probes / "pairs")
-    found = pair_mix(probes / "pairs" / "pairs")
-    assert found["mix"]["call over call"] == 20
-    assert set(found["mix"]) <= {"call over call", "call over malformed"}
+    result = pair_mix(probes / "pairs" / "pairs")
+    assert result["mix"]["call over call"] == 20
+    assert set(result["mix"]) <= {"call over call", "call over malformed"}
     assert figures(probes / "probes")["redundant"] == 1.0
 
 

@@ -66,18 +66,18 @@ def test_whole_episodes_have_no_unknown_token(tokenizer, split):
                 tools=json.loads(run.tools),
                 tokenize=False,
             )
-            found = ids(tokenizer, text)
-            assert tokenizer.unk_token_id not in found
-            assert tokenizer.decode(found) == text
+            result = ids(tokenizer, text)
+            assert tokenizer.unk_token_id not in result
+            assert tokenizer.decode(result) == text
 
 
 def plain(message):
-    found = {"role": message.role, "content": message.text or ""}
+    results = {"role": message.role, "content": message.text or ""}
     if message.calls:
-        found["tool_calls"] = [
+        results["tool_calls"] = [
             {"function": {"name": call.name, "arguments": call.arguments}} for call in message.calls
         ]
-    return found
+    return results
 
 
 def test_the_renderer_writes_what_the_template_writes(tokenizer, tmp_path):
@@ -92,13 +92,13 @@ def test_the_renderer_writes_what_the_template_writes(tokenizer, tmp_path):
     assert ids(back, text) == ids(tokenizer, text)
     renderer = Renderer.load(str(tmp_path), RenderOptions())
     (task,) = make_tasks(ToolworldSettings(kinds=KINDS, failures=0.0), "train", 1, 0)
-    found = renderer.trajectory(played(task, Teacher("careful")))
-    assert not found.notes
-    (row,) = found.rows
+    trajectory = renderer.trajectory(played(task, Teacher("careful")))
+    assert not trajectory.notes
+    (row,) = trajectory.rows
     trained = tokenizer.decode([token for token in row.labels if token >= 0])
     calls = json.loads(task.expected_calls)
-    said = "".join(f"<tool_call>{json.dumps(call)}</tool_call><|end|>" for call in calls)
-    assert trained == f"{said}answer: {json.loads(task.answers)[0]}<|end|>"
+    output = "".join(f"<tool_call>{json.dumps(call)}</tool_call><|end|>" for call in calls)
+    assert trained == f"{output}answer: {json.loads(task.answers)[0]}<|end|>"
 
 
 def test_the_world_is_the_one_that_the_tokenizer_knows(tokenizer):

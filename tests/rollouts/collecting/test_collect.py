@@ -148,11 +148,11 @@ def test_what_is_collected_does_not_depend_on_the_concurrency(tmp_path):
                 return await super().act(request)
             return Turn(calls=(Call("add", json.dumps({"a": request.seed, "b": 0})),))
 
-    found = []
+    results = []
     for concurrency in (1, 5, 64):
         out = tmp_path / str(concurrency) / "store"
         gather(out, Drawn(), n=2, concurrency=concurrency, timed=False)
-        found.append(
+        results.append(
             sorted(
                 trajectory.model_dump_json(exclude={"seq"})
                 + "".join(
@@ -162,7 +162,7 @@ def test_what_is_collected_does_not_depend_on_the_concurrency(tmp_path):
                 for trajectory in Store.open(str(out)).trajectories()
             )
         )
-    assert found[0] == found[1] == found[2]
+    assert results[0] == results[1] == results[2]
     seeds = {episode_seed(seed, "t", k) for seed in range(10) for k in range(10)}
     assert len(seeds) == 100
 
@@ -202,7 +202,7 @@ def test_other_settings_are_refused_by_name(tmp_path):
 def test_other_stores_are_left_alone(tmp_path):
     other = tmp_path / "other"
     with GrowingStore(other) as store:
-        store.append(asyncio.run(_one()))
+        store.append(asyncio.run(_collect_one()))
     with pytest.raises(OutputExistsError, match="adp collect did not make"):
         gather(other)
     seal(other)
@@ -211,7 +211,7 @@ def test_other_stores_are_left_alone(tmp_path):
     assert not (other / RUN_FILE).exists()
 
 
-async def _one():
+async def _collect_one():
     from adp.rollouts.collecting.episode import run_episode
     from adp.rollouts.collecting.recorder import About
 
@@ -418,9 +418,9 @@ def test_of_an_episode_that_the_store_refuses_the_steps_that_fit_are_kept(tmp_pa
     report = gather(out, Odd({"test-3"}))
     assert adds_up(report) == (0, 19, 0, 1, 0)
     assert report.now.errors == {"environment: unstorable": 1}
-    found = Store.open(str(out)).get("sums/test-3/attempt-0")
-    assert [step.step for step in found.steps] == [0, 1, 3]
-    assert (found.success, found.error_type) == (None, "environment")
+    value = Store.open(str(out)).get("sums/test-3/attempt-0")
+    assert [step.step for step in value.steps] == [0, 1, 3]
+    assert (value.success, value.error_type) == (None, "environment")
 
 
 def test_a_run_stops_when_the_store_refuses_everything(tmp_path, monkeypatch):
@@ -436,8 +436,8 @@ def test_an_odd_value_is_mended_and_the_episode_is_whole(tmp_path):
     out = tmp_path / "sums"
     report = gather(out, Odd({"test-4"}))
     assert adds_up(report) == (0, 20, 0, 0, 0)
-    found = Store.open(str(out)).get("sums/test-4/attempt-0")
-    assert (found.success, found.steps[2].model) == (True, "a\ufffdb")
+    value = Store.open(str(out)).get("sums/test-4/attempt-0")
+    assert (value.success, value.steps[2].model) == (True, "a\ufffdb")
 
 
 def test_costs_that_are_no_numbers_are_left_out(tmp_path):
@@ -621,10 +621,10 @@ def test_what_broke_is_told_once_for_each_kind(tmp_path):
             )
 
     report = gather(tmp_path / "sums", Down(), max_failures=30)
-    said = report.plain()["whole"]["error_messages"]
-    assert list(said) == ["infrastructure: http_500"]
-    assert said["infrastructure: http_500"].startswith("the server is xxx")
-    assert len(said["infrastructure: http_500"]) == 400
+    error_messages = report.plain()["whole"]["error_messages"]
+    assert list(error_messages) == ["infrastructure: http_500"]
+    assert error_messages["infrastructure: http_500"].startswith("the server is xxx")
+    assert len(error_messages["infrastructure: http_500"]) == 400
     with pytest.raises(RolloutError, match="not one episode is whole, 20 broke"):
         report.check()
     gather(tmp_path / "other").check()

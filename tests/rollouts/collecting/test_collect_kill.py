@@ -60,8 +60,8 @@ class Runs:
     def finish(self, *more):
         """Run a call that ends by itself; return its report."""
         process = self.start(0, "--json", *more)
-        out, said = process.communicate(timeout=LONGEST)
-        assert process.returncode == 0, said
+        out, output = process.communicate(timeout=LONGEST)
+        assert process.returncode == 0, output
         return json.loads(out)
 
     def size(self):
@@ -77,13 +77,18 @@ class Runs:
         """What the store holds: id -> what came out. Nothing may be there twice."""
         if not (self.out / "growing.json").exists() and not (self.out / "adp.json").exists():
             return {}
-        found = list(Store.open(str(self.out)).trajectories())
-        told = {
-            one.trajectory_id: (one.success, one.final_answer, str(one.started_at), len(one.steps))
-            for one in found
+        trajectories = list(Store.open(str(self.out)).trajectories())
+        held = {
+            trajectory.trajectory_id: (
+                trajectory.success,
+                trajectory.final_answer,
+                str(trajectory.started_at),
+                len(trajectory.steps),
+            )
+            for trajectory in trajectories
         }
-        assert len(told) == len(found), "something is there twice"
-        return told
+        assert len(held) == len(trajectories), "something is there twice"
+        return held
 
     def begun_often(self):
         """How often each episode was begun."""
@@ -142,8 +147,8 @@ def test_several_processes_share_the_work(tmp_path):
     runs.gate.touch()
     reports = []
     for process in both:
-        out, said = process.communicate(timeout=LONGEST)
-        assert process.returncode == 0, said
+        out, output = process.communicate(timeout=LONGEST)
+        assert process.returncode == 0, output
         reports.append(json.loads(out))
     assert sum(report["done_now"] for report in reports) == runs.asked
     for report in reports:
@@ -164,8 +169,8 @@ def test_the_work_of_a_killed_process_is_taken_over(tmp_path):
     time.sleep(1.0)
     first.kill()
     first.communicate()
-    out, said = second.communicate(timeout=LONGEST)
-    assert second.returncode == 0, said
+    out, output = second.communicate(timeout=LONGEST)
+    assert second.returncode == 0, output
     assert json.loads(out)["done_now"] == runs.asked
     runs.check({})
 
@@ -175,12 +180,12 @@ def test_ctrl_c_is_no_loss(tmp_path):
     process = runs.start(0.2, "--concurrency", 10)
     runs.wait_for_more(process)
     process.send_signal(signal.SIGINT)
-    out, said = process.communicate(timeout=LONGEST)
+    out, output = process.communicate(timeout=LONGEST)
     assert (process.returncode, out) == (130, "")
-    assert said.splitlines()[-1].startswith("stopped; the same call goes on, with the episodes")
-    assert "Traceback" not in said
+    assert output.splitlines()[-1].startswith("stopped; the same call goes on, with the episodes")
+    assert "Traceback" not in output
     before = runs.held()
-    assert f"{len(before)} of {runs.asked} episodes are in" in said
+    assert f"{len(before)} of {runs.asked} episodes are in" in output
     assert runs.finish()["done_before"] == len(before)
     runs.check(before)
 

@@ -58,14 +58,14 @@ def call(arguments, name="add"):
 
 
 def test_an_episode_is_a_trajectory_with_calls_results_and_a_verdict(tmp_path):
-    found = play([call('{"a": 2, "b": 3}'), Turn(text="5", reasoning="I added.")])
-    assert (found.success, found.reward, found.final_answer) == (True, 1.0, "5")
-    assert (found.terminated, found.truncated, found.stop_reason) == (True, False, "answer")
-    assert [step.source for step in found.steps] == ["user", "agent", "agent"]
-    assert found.steps[1].observations[0].text == "5"
-    assert found.steps[1].observations[0].is_error is False
+    result = play([call('{"a": 2, "b": 3}'), Turn(text="5", reasoning="I added.")])
+    assert (result.success, result.reward, result.final_answer) == (True, 1.0, "5")
+    assert (result.terminated, result.truncated, result.stop_reason) == (True, False, "answer")
+    assert [step.source for step in result.steps] == ["user", "agent", "agent"]
+    assert result.steps[1].observations[0].text == "5"
+    assert result.steps[1].observations[0].is_error is False
     with Store.grow(tmp_path / "store") as store:
-        assert store.append(found)
+        assert store.append(result)
     back = Store.open(str(tmp_path / "store")).get("sums/t1/attempt-0")
     assert [step.text for step in back.steps] == ["What is 2 + 3?", None, "5"]
     assert back.task.answers == '["5"]'
@@ -74,7 +74,7 @@ def test_an_episode_is_a_trajectory_with_calls_results_and_a_verdict(tmp_path):
 
 
 def test_what_the_agent_does_wrong_is_a_typed_result():
-    found = play(
+    result = play(
         [
             call('{"a": 2}'),
             call('{"a": "x", "b": 3}'),
@@ -85,12 +85,12 @@ def test_what_the_agent_does_wrong_is_a_typed_result():
             Turn(text="4"),
         ]
     )
-    seen = [step.observations[0].error_type for step in found.steps[1:-1]]
+    seen = [step.observations[0].error_type for step in result.steps[1:-1]]
     wanted = ["invalid_args", "invalid_args", "parsing", "unknown_tool", "execution", "parsing"]
     assert seen == wanted
-    assert found.success is False
-    assert found.steps[3].calls[0].arguments_raw == "{"
-    assert json.loads(found.steps[6].extra)["malformed"] == "no JSON"
+    assert result.success is False
+    assert result.steps[3].calls[0].arguments_raw == "{"
+    assert json.loads(result.steps[6].extra)["malformed"] == "no JSON"
 
 
 @pytest.mark.parametrize(
@@ -98,9 +98,9 @@ def test_what_the_agent_does_wrong_is_a_typed_result():
     [(Limits(max_turns=2), "max_turns", 2), (Limits(max_calls=3), "max_calls", 3)],
 )
 def test_a_budget_cuts_the_episode(limits, reason, agent_steps):
-    found = play(lambda request: call('{"a": 1, "b": 1}'), limits)
-    assert (found.truncated, found.terminated, found.stop_reason) == (True, False, reason)
-    assert sum(step.source == "agent" for step in found.steps) == agent_steps
+    result = play(lambda request: call('{"a": 1, "b": 1}'), limits)
+    assert (result.truncated, result.terminated, result.stop_reason) == (True, False, reason)
+    assert sum(step.source == "agent" for step in result.steps) == agent_steps
 
 
 def test_time_that_the_agent_used_cuts_the_episode():
@@ -109,11 +109,11 @@ def test_time_that_the_agent_used_cuts_the_episode():
             await asyncio.sleep(0.1)  # far from half of the time
             return call('{"a": 1, "b": 1}')
 
-    found = asyncio.run(
+    result = asyncio.run(
         run_episode(ABOUT, Adder(), Alone(Busy([])), Limits(max_seconds=4, max_turns=1000))
     )
-    assert (found.truncated, found.stop_reason, found.error_type) == (True, "max_seconds", None)
-    assert (found.success, len(found.steps) > 2) == (False, True)
+    assert (result.truncated, result.stop_reason, result.error_type) == (True, "max_seconds", None)
+    assert (result.success, len(result.steps) > 2) == (False, True)
 
 
 class Waits(Adder):
@@ -141,10 +141,10 @@ class Waits(Adder):
 def test_time_that_the_environment_used_is_not_the_agent_s(where, blocking):
     world = Waits(where)
     world.blocking = blocking
-    found = play(lambda request: call('{"a": 1, "b": 1}'), Limits(max_seconds=1.2), world)
-    assert (found.error_type, found.stop_reason) == ("environment", "timeout")
-    assert (found.success, found.truncated) == (None, None)
-    assert "max_seconds" in found.error_message
+    result = play(lambda request: call('{"a": 1, "b": 1}'), Limits(max_seconds=1.2), world)
+    assert (result.error_type, result.stop_reason) == ("environment", "timeout")
+    assert (result.success, result.truncated) == (None, None)
+    assert "max_seconds" in result.error_message
 
 
 def test_time_that_a_request_used_is_not_the_agent_s():
@@ -154,31 +154,31 @@ def test_time_that_a_request_used_is_not_the_agent_s():
                 await asyncio.sleep(PATIENCE)
             return call('{"a": 1, "b": 1}')
 
-    found = asyncio.run(run_episode(ABOUT, Adder(), Alone(Slow([])), Limits(max_seconds=3)))
-    assert (found.error_type, found.stop_reason) == ("infrastructure", "timeout")
-    assert (found.success, found.truncated, len(found.steps)) == (None, None, 2)
+    result = asyncio.run(run_episode(ABOUT, Adder(), Alone(Slow([])), Limits(max_seconds=3)))
+    assert (result.error_type, result.stop_reason) == ("infrastructure", "timeout")
+    assert (result.success, result.truncated, len(result.steps)) == (None, None, 2)
 
 
 def test_what_breaks_is_written_down_and_not_scored():
     def down(request):
         raise InfrastructureError("http_500", "the server failed 4 times")
 
-    found = play(down)
-    assert (found.error_type, found.stop_reason) == ("infrastructure", "http_500")
-    assert (found.success, found.terminated, len(found.steps)) == (None, False, 1)
+    result = play(down)
+    assert (result.error_type, result.stop_reason) == ("infrastructure", "http_500")
+    assert (result.success, result.terminated, len(result.steps)) == (None, False, 1)
 
     class Broken(Adder):
         def step(self, turn):
             raise ValueError("bug")
 
-    found = play([Turn(text="5")], environment=Broken())
-    assert (found.error_type, found.error_message) == ("environment", "ValueError: bug")
+    result = play([Turn(text="5")], environment=Broken())
+    assert (result.error_type, result.error_message) == ("environment", "ValueError: bug")
 
 
 def test_a_task_that_cannot_be_done_is_written_down():
     task = Task(task_id="t2")
-    found = play([Turn(text="5")], about=About(dataset="sums", task=task, timed=False))
-    assert (found.error_type, found.stop_reason) == ("environment", "task")
+    result = play([Turn(text="5")], about=About(dataset="sums", task=task, timed=False))
+    assert (result.error_type, result.stop_reason) == ("environment", "task")
 
 
 def test_a_timeout_inside_the_environment_is_no_budget():
@@ -186,8 +186,8 @@ def test_a_timeout_inside_the_environment_is_no_budget():
         def step(self, turn):
             raise TimeoutError("no answer")
 
-    found = play([Turn(text="5")], Limits(max_seconds=60), environment=Late())
-    assert (found.error_type, found.error_message) == ("environment", "TimeoutError: no answer")
+    result = play([Turn(text="5")], Limits(max_seconds=60), environment=Late())
+    assert (result.error_type, result.error_message) == ("environment", "TimeoutError: no answer")
 
 
 def test_an_error_of_the_call_itself_is_raised():
@@ -199,33 +199,33 @@ def test_ids_of_calls_are_unique_in_the_episode():
     turn = Turn(
         calls=(Call("add", '{"a": 1, "b": 1}', "c0"), Call("add", '{"a": 1, "b": 2}', "c0"))
     )
-    found = play([turn, turn, Turn(text="5")])
-    ids = [item.call_id for step in found.steps for item in step.calls]
+    result = play([turn, turn, Turn(text="5")])
+    ids = [item.call_id for step in result.steps for item in step.calls]
     assert len(set(ids)) == 4
-    assert [item.native_id for step in found.steps for item in step.calls] == [None, *["c0"] * 3]
-    assert [item.text for step in found.steps for item in step.observations] == ["2", "3"] * 2
+    assert [item.native_id for step in result.steps for item in step.calls] == [None, *["c0"] * 3]
+    assert [item.text for step in result.steps for item in step.observations] == ["2", "3"] * 2
 
 
 def test_the_same_seed_and_script_give_the_same_bytes():
     script = [call('{"a": 2, "b": 3}'), Turn(text="5")]
 
     def text():
-        found = play(script)
-        return found.model_dump_json() + "".join(step.model_dump_json() for step in found.steps)
+        result = play(script)
+        return result.model_dump_json() + "".join(step.model_dump_json() for step in result.steps)
 
     assert text() == text()
 
 
 @pytest.mark.parametrize("word", ["length", "max_tokens", "max_output_tokens"])
 def test_an_answer_that_the_limit_of_its_tokens_cut_is_truncated(word):
-    found = play([Turn(text="5", stop_reason=word)])
-    assert (found.terminated, found.truncated, found.stop_reason) == (False, True, "length")
+    result = play([Turn(text="5", stop_reason=word)])
+    assert (result.terminated, result.truncated, result.stop_reason) == (False, True, "length")
     # What was written is still judged.
-    assert (found.success, found.final_answer) == (True, "5")
-    assert (found.error_type, found.steps[-1].stop_reason) == (None, word)
+    assert (result.success, result.final_answer) == (True, "5")
+    assert (result.error_type, result.steps[-1].stop_reason) == (None, word)
 
 
 def test_a_turn_that_was_cut_in_the_middle_of_an_episode_does_not_end_it():
     cut = Turn(calls=(Call("add", '{"a": 2, "b": 3}'),), stop_reason="length")
-    found = play([cut, Turn(text="5", stop_reason="stop")])
-    assert (found.terminated, found.truncated, found.stop_reason) == (True, False, "answer")
+    result = play([cut, Turn(text="5", stop_reason="stop")])
+    assert (result.terminated, result.truncated, result.stop_reason) == (True, False, "answer")

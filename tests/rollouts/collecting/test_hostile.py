@@ -62,9 +62,9 @@ def nested(levels):
     ],
 )
 def test_arguments_that_the_store_cannot_hold_are_kept_as_text(arguments):
-    found = stored(play([call(arguments), ANSWER]))
-    assert (found.success, found.error_type, len(found.steps)) == (True, None, 3)
-    (kept,) = found.steps[1].calls
+    result = stored(play([call(arguments), ANSWER]))
+    assert (result.success, result.error_type, len(result.steps)) == (True, None, 3)
+    (kept,) = result.steps[1].calls
     if kept.arguments is None:
         assert (kept.arguments_raw, kept.arguments_kind) == (
             arguments.replace(HALF, "\ufffd"), "invalid",
@@ -95,18 +95,18 @@ ODD_TURNS = {
 
 @pytest.mark.parametrize("name", ODD_TURNS)
 def test_an_odd_value_costs_itself_alone(name):
-    found = stored(play([ODD_TURNS[name], ANSWER]))
-    assert (found.success, found.error_type, len(found.steps)) == (True, None, 3)
-    dropped = json.loads(found.steps[1].extra or "{}").get("dropped", {})
+    result = stored(play([ODD_TURNS[name], ANSWER]))
+    assert (result.success, result.error_type, len(result.steps)) == (True, None, 3)
+    dropped = json.loads(result.steps[1].extra or "{}").get("dropped", {})
     assert set(dropped) == {
         "counts": {"tokens_in", "tokens_out", "tokens_cached", "tokens_reasoning", "cost_usd",
                    "usage"},
         "deep extra": {"extra"},
         "tokens": {"completion_token_ids", "logprobs"},
     }.get(name, set())  # fmt: skip
-    assert found.total_cost_usd is None
+    assert result.total_cost_usd is None
     if name == "usage":
-        assert json.loads(found.steps[1].usage) == {"a": "nan", "b": "\ufffd", "\ufffd": 1}
+        assert json.loads(result.steps[1].usage) == {"a": "nan", "b": "\ufffd", "\ufffd": 1}
 
 
 class Says(Adder):
@@ -148,9 +148,9 @@ def results(turn, **parts):
 )
 def test_an_odd_result_costs_itself_alone(parts, dropped):
     world = Says(lambda turn: results(turn, **parts))
-    found = stored(play([call("{}"), ANSWER], environment=world))
-    assert (found.success, found.error_type) == (True, None)
-    (seen,) = found.steps[1].observations
+    result = stored(play([call("{}"), ANSWER], environment=world))
+    assert (result.success, result.error_type) == (True, None)
+    (seen,) = result.steps[1].observations
     assert set(json.loads(seen.extra or "{}").get("dropped", {})) == dropped
 
 
@@ -159,14 +159,14 @@ def test_rewards_that_are_no_numbers_are_left_out_with_a_note():
         return Outcome(results=results(turn).results, reward=math.nan, labels=("a" + HALF,))
 
     odd = Verdict(True, math.inf, {"a": math.nan, "b": 1.0}, {"why": HALF, "x": math.nan})
-    found = stored(play([call("{}"), ANSWER], environment=Says(outcome, lambda _: odd)))
-    assert (found.success, found.reward) == (True, None)
-    assert json.loads(found.rewards) == {"b": 1.0}
-    assert json.loads(found.judge) == {"why": "\ufffd", "x": "nan"}
-    noted = json.loads(found.extra)
+    result = stored(play([call("{}"), ANSWER], environment=Says(outcome, lambda _: odd)))
+    assert (result.success, result.reward) == (True, None)
+    assert json.loads(result.rewards) == {"b": 1.0}
+    assert json.loads(result.judge) == {"why": "\ufffd", "x": "nan"}
+    noted = json.loads(result.extra)
     assert (set(noted["dropped"]), noted["environment"]) == ({"reward", "rewards.a"}, "adder")
-    assert (found.steps[1].reward, found.steps[1].labels) == (None, ["a\ufffd"])
-    assert set(json.loads(found.steps[1].extra)["dropped"]) == {"reward"}
+    assert (result.steps[1].reward, result.steps[1].labels) == (None, ["a\ufffd"])
+    assert set(json.loads(result.steps[1].extra)["dropped"]) == {"reward"}
 
 
 NO_OUTCOMES = {
@@ -198,22 +198,22 @@ def test_an_environment_that_answers_nonsense_is_to_blame_and_the_steps_are_kept
         return results(turn) if turns < 3 else NO_OUTCOMES[name](turn)
 
     two = Turn(calls=(Call("add"), Call("add")))
-    found = stored(play([two] * 5, environment=Says(outcome)))
-    assert (found.error_type, found.success, len(found.steps)) == ("environment", None, 3)
-    assert len(found.error_message) > 5
+    result = stored(play([two] * 5, environment=Says(outcome)))
+    assert (result.error_type, result.success, len(result.steps)) == ("environment", None, 3)
+    assert len(result.error_message) > 5
 
 
 @pytest.mark.parametrize("start", [Start("hello"), Start(({"role": "user", "content": 5},)), {}])
 def test_a_start_that_is_none(start):
-    found = stored(play([ANSWER], environment=Says(start=start)))
-    assert (found.error_type, len(found.steps)) == ("environment", 0)
+    result = stored(play([ANSWER], environment=Says(start=start)))
+    assert (result.error_type, len(result.steps)) == ("environment", 0)
 
 
 @pytest.mark.parametrize("verdict", [None, "yes", Verdict(success="yes"), Verdict(success=0.3)])
 def test_a_verdict_that_is_none(verdict):
-    found = stored(play([call("{}"), ANSWER], environment=Says(verdict=lambda _: verdict)))
-    assert (found.error_type, found.success, len(found.steps)) == ("environment", None, 3)
-    assert found.error_message.startswith("scoring: ")
+    result = stored(play([call("{}"), ANSWER], environment=Says(verdict=lambda _: verdict)))
+    assert (result.error_type, result.success, len(result.steps)) == ("environment", None, 3)
+    assert result.error_message.startswith("scoring: ")
 
 
 NO_TURNS = [
@@ -229,8 +229,8 @@ NO_TURNS = [
 
 @pytest.mark.parametrize("number", range(len(NO_TURNS)))
 def test_a_policy_that_answers_nonsense_is_to_blame_and_the_steps_are_kept(number):
-    found = stored(play(lambda request: call("{}") if request.turn < 5 else NO_TURNS[number]))
-    assert (found.error_type, found.stop_reason, len(found.steps)) == ("policy", "policy", 6)
+    result = stored(play(lambda request: call("{}") if request.turn < 5 else NO_TURNS[number]))
+    assert (result.error_type, result.stop_reason, len(result.steps)) == ("policy", "policy", 6)
 
 
 def test_a_cancellation_of_the_policy_s_own_breaks_its_episode():
@@ -238,8 +238,8 @@ def test_a_cancellation_of_the_policy_s_own_breaks_its_episode():
         async def act(self, request):
             raise asyncio.CancelledError
 
-    found = asyncio.run(run_episode(ABOUT, Adder(), Alone(Cancels([]))))
-    assert (found.error_type, len(found.steps)) == ("policy", 1)
+    result = asyncio.run(run_episode(ABOUT, Adder(), Alone(Cancels([]))))
+    assert (result.error_type, len(result.steps)) == ("policy", 1)
 
     # A real one is not held up.
     class Waits(Scripted):
@@ -266,19 +266,19 @@ ANY = JSON | st.binary(max_size=3) | st.complex_numbers()
 
 
 @given(ANY, ANY, ANY, st.text(st.characters()), st.text(st.characters()))
-def test_whatever_is_answered_the_store_can_hold_it(one, other, third, text, arguments):
+def test_whatever_is_answered_the_store_can_hold_it(value, other, third, text, arguments):
     turn = Turn(
         text=text,
         calls=(Call(text, arguments, text),),
         model=text,
-        usage=Usage(one, other, third, one, other, {"a": third}),
-        extra={"a": one, text: other},
+        usage=Usage(value, other, third, value, other, {"a": third}),
+        extra={"a": value, text: other},
     )
-    world = Says(lambda turn: Outcome(results=results(turn, text=text, structured=one).results,
+    world = Says(lambda turn: Outcome(results=results(turn, text=text, structured=value).results,
                                       reward=third, info={text: other}))  # fmt: skip
-    found = stored(play([turn, ANSWER], environment=world))
-    assert (found.success, found.error_type, len(found.steps)) == (True, None, 3)
-    assert all(isinstance(step, Step) for step in found.steps)
+    result = stored(play([turn, ANSWER], environment=world))
+    assert (result.success, result.error_type, len(result.steps)) == (True, None, 3)
+    assert all(isinstance(step, Step) for step in result.steps)
 
 
 def test_threads_are_used_again_and_errors_come_back():
@@ -324,19 +324,19 @@ RAISED = [Panic("lib.rs"), BaseExceptionGroup("of", [Panic()]), SystemExit(3), W
 def test_whatever_a_tool_raises_is_told_to_the_agent(kind, blocking):
     script = [call(json.dumps({"how": number}), "work") for number in range(len(RAISED))]
     world = from_object(kind, blocking=blocking)
-    found = stored(play([*script, ANSWER], environment=world))
-    assert (found.error_type, found.final_answer) == (None, "5")
-    told = [step.observations[0] for step in found.steps[1:-1]]
-    assert {each.error_type for each in told} == {"execution"}
-    kinds = [each.text.removeprefix("Error: ").partition(":")[0] for each in told]
+    result = stored(play([*script, ANSWER], environment=world))
+    assert (result.error_type, result.final_answer) == (None, "5")
+    steps = [step.observations[0] for step in result.steps[1:-1]]
+    assert {step.error_type for step in steps} == {"execution"}
+    kinds = [step.text.removeprefix("Error: ").partition(":")[0] for step in steps]
     assert kinds == ["Panic", "BaseExceptionGroup", "SystemExit", "Wordless"]
 
 
 def test_a_tool_in_a_thread_cannot_press_ctrl_c(monkeypatch):
     monkeypatch.setattr(f"{__name__}.RAISED", [KeyboardInterrupt()])
     script = [call('{"how": 0}', "work"), ANSWER]
-    found = play(script, environment=from_object(Raises, blocking=True))
-    assert found.steps[1].observations[0].error_type == "execution"
+    result = play(script, environment=from_object(Raises, blocking=True))
+    assert result.steps[1].observations[0].error_type == "execution"
     with pytest.raises(KeyboardInterrupt):  # in the main thread it is the user
         play(script, environment=from_object(Raises))
 
@@ -346,9 +346,9 @@ def test_whatever_a_policy_raises_breaks_its_episode_alone(number):
     def act(request):
         raise RAISED[number]
 
-    found = stored(play(act))
-    assert (found.error_type, found.success) == ("policy", None)
-    assert found.error_message.startswith(type(RAISED[number]).__name__)
+    result = stored(play(act))
+    assert (result.error_type, result.success) == ("policy", None)
+    assert result.error_message.startswith(type(RAISED[number]).__name__)
 
 
 def test_an_environment_that_cannot_be_made_breaks_its_episode_alone(tmp_path):
@@ -375,5 +375,5 @@ class Waits:
 
 
 def test_a_class_may_say_that_its_methods_wait():
-    found = play([call("{}", "thread"), ANSWER], environment=from_object(Waits))
-    assert found.steps[1].observations[0].text != threading.main_thread().name
+    result = play([call("{}", "thread"), ANSWER], environment=from_object(Waits))
+    assert result.steps[1].observations[0].text != threading.main_thread().name

@@ -74,9 +74,9 @@ def test_on_the_command_line_and_in_python(tmp_path, word, capsys):
     assert main([*words, str(out), "--max-calls", "99", "--max-turns", "4"]) == 0
     assert main([*words, str(out), "--max-calls", "99", "--max-turns", "5"]) == 5
     assert "begun with --max-turns 4, and this call has --max-turns 5" in capsys.readouterr().err
-    said = tmp_path / "said"
-    assert main([*words, str(said), "--max-turns", "2"]) == 0
-    assert settings(said)["max_turns"] == 2
+    output = tmp_path / "said"
+    assert main([*words, str(output), "--max-turns", "2"]) == 0
+    assert settings(output)["max_turns"] == 2
 
     def policy(request):
         return Turn(calls=(Call("up"),))

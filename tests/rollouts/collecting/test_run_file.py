@@ -64,15 +64,15 @@ def test_of_a_store_the_manifest_counts(tmp_path):
         with Store.grow(tmp_path / name) as store:
             store.append(Trajectory(trajectory_id="d/1", dataset="d", final_answer=text))
         seal(tmp_path / name)
-    one, two, three = (digest_folder(tmp_path / name) for name in ("one", "two", "three"))
-    assert one == two != three
+    result, two, three = (digest_folder(tmp_path / name) for name in ("one", "two", "three"))
+    assert result == two != three
 
 
 def test_a_folder_of_another_setting_is_not_read(folder):
-    class Own(Settings):
+    class OwnSettings(Settings):
         work: Path
 
-    assert kind_facts("own", Own(work=folder))["settings"] == {"work": _place(str(folder))}
+    assert kind_facts("own", OwnSettings(work=folder))["settings"] == {"work": _place(str(folder))}
 
 
 def test_a_run_with_other_documents_is_refused(folder, tmp_path):

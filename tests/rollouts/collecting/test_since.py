@@ -26,11 +26,11 @@ class Seldom(Waiting):
 def contents(store):
     """id -> everything, but for the place in the store."""
     return {
-        one.trajectory_id: [
-            one.model_dump(exclude={"seq", "source_file"}),
-            *(step.model_dump() for step in one.steps),
+        trajectory.trajectory_id: [
+            trajectory.model_dump(exclude={"seq", "source_file"}),
+            *(step.model_dump() for step in trajectory.steps),
         ]
-        for one in Store.open(str(store)).trajectories()
+        for trajectory in Store.open(str(store)).trajectories()
     }  # fmt: skip
 
 
@@ -67,9 +67,9 @@ def test_more_attempts_and_tasks_beside_a_store_are_as_in_one_store(tmp_path, ch
 def test_what_broke_in_a_finished_store_is_tried_again_beside_it(tmp_path):
     first, more = tmp_path / "sums", tmp_path / "more"
     gather(first, Failing({"test-3", "test-4"}), seal=True)
-    with pytest.raises(OutputExistsError, match=r"1 broken|2 broken") as told:
+    with pytest.raises(OutputExistsError, match=r"1 broken|2 broken") as messages:
         gather(first, retry_failed=True)
-    assert str(told.value).endswith(
+    assert str(messages.value).endswith(
         f"the same call with --since {first} -o {first}-more; then "
         f"adp merge {first} {first}-more -o {first}-whole"
     )
@@ -112,7 +112,7 @@ def test_stores_of_another_run_are_refused(tmp_path):
     other = tmp_path / "other"
     gather(other)
     changed = [*sums(None, "test", 1, 4), *TASKS[1:]]
-    for given, error, said in [
+    for given, error, output in [
         (
             {"seed": 1},
             OutputExistsError,
@@ -125,14 +125,14 @@ def test_stores_of_another_run_are_refused(tmp_path):
         ({"since": [str(tmp_path / "none")]}, StoreError, "none is not a store"),
         ({"since": [str(out)]}, UsageError, "-o and --since both name"),
     ]:
-        with pytest.raises(error, match=said):
+        with pytest.raises(error, match=output):
             gather(out, **{"n": 2, "since": [str(first)], **given})
         assert not out.exists()
     gather(out, n=2, since=[str(first)], seal=False)
-    for given, said in [
+    for given, output in [
         ({"n": 2}, "begun with --since, and this call is without it"),
         ({"n": 2, "since": [str(tmp_path / "sums2")]}, "with other stores in --since than this"),
     ]:
         gather(tmp_path / "sums2", dataset="sums", timed=True, n=1)
-        with pytest.raises(OutputExistsError, match=said):
+        with pytest.raises(OutputExistsError, match=output):
             gather(out, **{"dataset": "sums", **given})

@@ -59,13 +59,13 @@ def test_what_is_no_task_is_refused_with_its_place(tmp_path):
         + b"[" * 100_000 + b"\n"
         + b'{"question": {"a": 1}}\n'
     )  # fmt: skip
-    found = read_task_file(path)
-    assert [task.task_id for task in found.tasks] == ["one"]
-    assert found.records == len(found.tasks) + found.refused == 9
-    places = [reason.partition(": ")[0] for reason in found.reasons]
+    task_file = read_task_file(path)
+    assert [task.task_id for task in task_file.tasks] == ["one"]
+    assert task_file.records == len(task_file.tasks) + task_file.refused == 9
+    places = [reason.partition(": ")[0] for reason in task_file.reasons]
     assert places == [f"tasks.jsonl#{number}" for number in (2, 4, 5, 6, 7, 8, 9, 10)]
     for reason, words in zip(
-        found.reasons,
+        task_file.reasons,
         ["no JSON", "no JSON object", "record 1 has the id 'one'", "no instruction", "not UTF-8",
          "NaN", "", "neither a text"],
         strict=True,
@@ -102,9 +102,9 @@ def test_documents_and_tables_hold_the_same_tasks(tmp_path):
         writer.writeheader()
         writer.writerows(records)
         file.write("x,y\n")
-    found = read_task_file(tmp_path / "f.csv")
-    assert found.tasks == wanted
-    assert found.reasons == ["f.csv#12: it has another number of cells than the head"]
+    task_file = read_task_file(tmp_path / "f.csv")
+    assert task_file.tasks == wanted
+    assert task_file.reasons == ["f.csv#12: it has another number of cells than the head"]
 
 
 anything = st.recursive(
@@ -133,18 +133,18 @@ def test_tasks_of_a_store_come_once(tmp_path):
     collect_now(
         store, Adder, alone(Waiting()), sums(None, "test", 4, 0), CollectSettings(n=3, seal=False)
     )
-    found = read_tasks(str(store), KIND, AdderSettings())
-    assert [task.task_id for task in found.tasks] == [f"test-{k}" for k in range(4)]
-    assert (found.records, found.refused) == (4, 0)
-    assert found.tasks[1].answers == '["2"]'
+    tasks = read_tasks(str(store), KIND, AdderSettings())
+    assert [task.task_id for task in tasks.tasks] == [f"test-{k}" for k in range(4)]
+    assert (tasks.records, tasks.refused) == (4, 0)
+    assert tasks.tasks[1].answers == '["2"]'
     with GrowingStore(store) as more:
         other = Task(task_id="test-0", instruction="another")
         more.append(Trajectory(dataset="d", source_id="x", task_id="test-0", task=other))
         empty = Task(task_id="none")
         more.append(Trajectory(dataset="d", source_id="y", task_id="none", task=empty))
-    found = read_tasks(str(store), KIND, AdderSettings())
-    assert (len(found.tasks), found.refused) == (4, 2)
-    assert found.reasons == [
+    tasks = read_tasks(str(store), KIND, AdderSettings())
+    assert (len(tasks.tasks), tasks.refused) == (4, 2)
+    assert tasks.reasons == [
         "task 'test-0' of first: another task has this id",
         "task 'none' of first: it has no instruction",
     ]
@@ -153,11 +153,11 @@ def test_tasks_of_a_store_come_once(tmp_path):
 
 
 def test_tasks_that_the_environment_makes(tmp_path):
-    found = read_tasks("test:5:7", TOOLWORLD, TOOLWORLD.settings())
-    assert len(found.tasks) == 5
-    assert {task.split for task in found.tasks} == {"test"}
-    assert found.tasks == read_tasks("test:5:7", TOOLWORLD, TOOLWORLD.settings()).tasks
-    assert found.tasks != read_tasks("test:5:8", TOOLWORLD, TOOLWORLD.settings()).tasks
+    tasks = read_tasks("test:5:7", TOOLWORLD, TOOLWORLD.settings())
+    assert len(tasks.tasks) == 5
+    assert {task.split for task in tasks.tasks} == {"test"}
+    assert tasks.tasks == read_tasks("test:5:7", TOOLWORLD, TOOLWORLD.settings()).tasks
+    assert tasks.tasks != read_tasks("test:5:8", TOOLWORLD, TOOLWORLD.settings()).tasks
     from dataclasses import replace
 
     with pytest.raises(UsageError, match="makes no tasks of its own"):
@@ -179,12 +179,12 @@ def test_tasks_that_the_environment_makes(tmp_path):
 )  # fmt: skip
 def test_files_of_others_are_read_whole(name):
     path = SHARED / name
-    found = read_task_file(path)
+    task_file = read_task_file(path)
     text = path.read_text()
     records = json.loads(text) if name.endswith(".json") else text.splitlines()
-    assert found.records == len(records) == len(found.tasks)
-    assert not found.refused
-    for task in found.tasks:
+    assert task_file.records == len(records) == len(task_file.tasks)
+    assert not task_file.refused
+    for task in task_file.tasks:
         assert task.instruction
         assert json.loads(task.answers or task.expected_calls)
 
@@ -192,9 +192,9 @@ def test_files_of_others_are_read_whole(name):
 def test_semicolons_and_tabs_stand_between_cells_too(tmp_path):
     (tmp_path / "a.csv").write_text("id;question;answer\n1;One, two?;2\n2;Three?;3\n")
     (tmp_path / "b.tsv").write_text("id\tquestion\tanswer\n1\tOne, two?\t2\n2\tThree?\t3\n")
-    found = read_task_file(tmp_path / "a.csv")
-    assert [task.instruction for task in found.tasks] == ["One, two?", "Three?"]
-    assert found.tasks == read_task_file(tmp_path / "b.tsv").tasks
+    task_file = read_task_file(tmp_path / "a.csv")
+    assert [task.instruction for task in task_file.tasks] == ["One, two?", "Three?"]
+    assert task_file.tasks == read_task_file(tmp_path / "b.tsv").tasks
 
 
 def test_equal_records_and_columns_of_other_names_are_told(tmp_path):
@@ -204,8 +204,10 @@ def test_equal_records_and_columns_of_other_names_are_told(tmp_path):
         {"question": "Two?", "answer": 2, "level": 3},
     ]
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, records)))
-    found = read_task_file(tmp_path / "a.jsonl")
-    assert found.reasons == ["a.jsonl#2: it is the same as record 1; give each an id to run both"]
-    (note,) = found.notes
+    task_file = read_task_file(tmp_path / "a.jsonl")
+    assert task_file.reasons == [
+        "a.jsonl#2: it is the same as record 1; give each an id to run both"
+    ]
+    (note,) = task_file.notes
     assert note.endswith("kept in extra: 'solution'")
-    assert json.loads(found.tasks[0].extra) == {"solution": 1}
+    assert json.loads(task_file.tasks[0].extra) == {"solution": 1}

@@ -130,21 +130,23 @@ def play(
     return asyncio.run(run_episode(about, world, assistance.actor(), limits or Limits()))
 
 
-def told(run: Trajectory) -> dict[str, Any]:
+def facts_of(run: Trajectory) -> dict[str, Any]:
     """What is kept of the assistance."""
-    found: dict[str, Any] = json.loads(run.extra or "{}")["run_metadata"]["expert_assistance"]
-    return found
+    expert_assistance: dict[str, Any] = json.loads(run.extra or "{}")["run_metadata"][
+        "expert_assistance"
+    ]
+    return expert_assistance
 
 
 def acts(run: Trajectory) -> list[str]:
     """The turns in short: ``a:look b`` is the agent's call, ``e:=d`` the expert's answer."""
-    found = []
+    results = []
     for step in run.steps:
         if step.source == "agent":
-            said = [json.loads(call.arguments or "{}").get("key", "?") for call in step.calls]
-            what = f"look {','.join(map(str, said))}" if said else f"={step.text}"
-            found.append(f"{(step.actor or '-')[0]}:{what}")
-    return found
+            calls = [json.loads(call.arguments or "{}").get("key", "?") for call in step.calls]
+            what = f"look {','.join(map(str, calls))}" if calls else f"={step.text}"
+            results.append(f"{(step.actor or '-')[0]}:{what}")
+    return results
 
 
 def labels(run: Trajectory) -> list[list[str]]:

@@ -18,10 +18,10 @@ from tests.rollouts.policies.chat_server import answer, say, serving
 
 def waits(steps, seed=0, **options):
     """The seconds that are waited between the tries of one request."""
-    found = []
+    results = []
 
     async def sleep(seconds):
-        found.append(seconds)
+        results.append(seconds)
 
     async def run(url):
         endpoint = Endpoint(EndpointSettings(base_url=url, **options), sleep=sleep)
@@ -34,8 +34,8 @@ def waits(steps, seed=0, **options):
         try:
             asyncio.run(run(server.url))
         except EndpointError as error:
-            return found, error
-    return found, None
+            return results, error
+    return results, None
 
 
 BUSY = answer(b"busy", 503)
@@ -43,12 +43,12 @@ BUSY = answer(b"busy", 503)
 
 def test_waits_grow_with_full_jitter_and_are_the_same_for_the_same_seed():
     options = {"retries": 6, "first_wait": 2.0, "longest_wait": 10.0}
-    found, error = waits([BUSY], seed=3, **options)
-    assert waits([BUSY], seed=3, **options)[0] == found
-    assert waits([BUSY], seed=4, **options)[0] != found
+    result, error = waits([BUSY], seed=3, **options)
+    assert waits([BUSY], seed=3, **options)[0] == result
+    assert waits([BUSY], seed=4, **options)[0] != result
     assert error.kind == "http_503"
-    assert len(found) == 6
-    assert all(0 <= wait <= most for wait, most in zip(found, [2, 4, 8, 10, 10, 10], strict=True))
+    assert len(result) == 6
+    assert all(0 <= wait <= most for wait, most in zip(result, [2, 4, 8, 10, 10, 10], strict=True))
 
 
 def test_the_server_says_how_long():
@@ -64,8 +64,8 @@ def test_the_server_says_how_long():
 
 @given(st.floats(allow_nan=True) | st.text(max_size=20))
 def test_whatever_a_server_asks_is_no_time_below_zero(value):
-    found = asked({"retry-after": str(value)})
-    assert found is None or found >= 0
+    result = asked({"retry-after": str(value)})
+    assert result is None or result >= 0
 
 
 def test_a_date_and_milliseconds_are_read():
@@ -77,7 +77,7 @@ def test_a_date_and_milliseconds_are_read():
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "messages"),
     [
         (b'{"error": {"message": "no", "code": "x"}}', "x no"),
         (b'{"error": "no"}', "no"),
@@ -87,5 +87,5 @@ def test_a_date_and_milliseconds_are_read():
         (b"[" * 50_000, "[" * 297 + "..."),
     ],
 )
-def test_what_a_server_says_is_a_short_line(body, told):
-    assert reason_of(body) == told
+def test_what_a_server_says_is_a_short_line(body, messages):
+    assert reason_of(body) == messages

@@ -47,24 +47,24 @@ def attempt(function, *arguments):
 @example("7 ** 0")
 @example("0 ** 0")
 def test_the_value_is_the_one_of_python(expression):
-    found = attempt(evaluate, expression)
-    if isinstance(found, ToolError) and ("large" in str(found) or "deep" in str(found)):
+    result = attempt(evaluate, expression)
+    if isinstance(result, ToolError) and ("large" in str(result) or "deep" in str(result)):
         return
     expected = attempt(eval, expression, {"__builtins__": {}}, NAMES)
-    if isinstance(found, ToolError):
+    if isinstance(result, ToolError):
         assert isinstance(expected, ValueError | ZeroDivisionError | TypeError | complex)
     else:
-        assert type(found) is type(expected)
-        assert found == expected
+        assert type(result) is type(expected)
+        assert result == expected
 
 
 @given(st.text(max_size=60) | st.text("0123456789+-*/().,%e sqrtmaxpi", max_size=60))
 def test_any_text_has_a_value_or_a_typed_error(text):
-    found = attempt(evaluate, text)
-    if isinstance(found, ToolError):
-        assert found.kind in (ErrorType.INVALID_ARGS, ErrorType.EXECUTION)
+    result = attempt(evaluate, text)
+    if isinstance(result, ToolError):
+        assert result.kind in (ErrorType.INVALID_ARGS, ErrorType.EXECUTION)
     else:
-        assert math.isfinite(found)
+        assert math.isfinite(result)
 
 
 @pytest.mark.parametrize(

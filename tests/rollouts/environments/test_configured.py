@@ -56,7 +56,7 @@ def test_configurations_of_the_playground_are_read_as_they_are(name):
     world = KIND.make(KIND.settings(file=path))
     given_tools = json.loads(path.read_text(encoding="utf-8"))["tools"] or []
     assert [tool["function"]["name"] for tool in world.tools()] == [
-        each["name"] for each in given_tools
+        item["name"] for item in given_tools
     ]
     for tool, given_tool in zip(world.tools(), given_tools, strict=True):
         assert tool["function"]["parameters"] == given_tool["parameters"]
@@ -66,8 +66,8 @@ def test_configurations_of_the_playground_are_read_as_they_are(name):
 def test_the_cases_of_the_playground_can_be_carried_out():
     world = KIND.make(KIND.settings(file=DATA / "dpo_config.json"))
     for case in json.loads((DATA / "test_cases.json").read_text(encoding="utf-8")):
-        found = ask(world, case["expected_tool"], **case["expected_params"])
-        assert found.error is None, found.text
+        result = ask(world, case["expected_tool"], **case["expected_params"])
+        assert result.error is None, result.text
     assert ask(world, "calculator", expression="144 ** 0.5").text == "12"
 
 
@@ -140,8 +140,8 @@ def test_a_file_that_is_no_configuration_is_said(tmp_path):
 
 
 def test_a_changed_file_is_read_again(tmp_path):
-    one = {"name": "calculator", "parameters": parameters(expression="string")}
-    assert len(environment(tmp_path, one).tools()) == 1
+    results = {"name": "calculator", "parameters": parameters(expression="string")}
+    assert len(environment(tmp_path, results).tools()) == 1
     file = tmp_path / "tools.json"
     before = file.stat().st_mtime_ns
     file.write_text("[]", encoding="utf-8")
@@ -206,15 +206,15 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ThreadingHTTPServer]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as found:
-        found.seen, found.waited = [], []
-        found.daemon_threads = True
-        found.block_on_close = False
-        found.root = f"http://127.0.0.1:{found.server_port}/v/"
-        thread = threading.Thread(target=found.serve_forever, daemon=True)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as threading_httpserver:
+        threading_httpserver.seen, threading_httpserver.waited = [], []
+        threading_httpserver.daemon_threads = True
+        threading_httpserver.block_on_close = False
+        threading_httpserver.root = f"http://127.0.0.1:{threading_httpserver.server_port}/v/"
+        thread = threading.Thread(target=threading_httpserver.serve_forever, daemon=True)
         thread.start()
-        yield found
-        found.shutdown()
+        yield threading_httpserver
+        threading_httpserver.shutdown()
 
 
 def api(server, path, method="GET", **more):
@@ -237,8 +237,8 @@ def test_an_api_is_asked_as_the_configuration_says(tmp_path, server, monkeypatch
         },
     }
     world = environment(tmp_path, tool, {**tool, "name": "post", "method": "POST"})
-    found = ask(world, "get", place="a/../b c?d#e", n=True, names=["x", "y&z"])
-    assert (found.text, found.structured) == ('{"a": 1}', {"a": 1})
+    result = ask(world, "get", place="a/../b c?d#e", n=True, names=["x", "y&z"])
+    assert (result.text, result.structured) == ('{"a": 1}', {"a": 1})
     method, path, body, headers = server.seen[-1]
     parts = urlsplit(path)
     assert (method, body, headers["Authorization"]) == ("GET", None, "Bearer hush-hush")
@@ -261,8 +261,8 @@ def test_an_argument_is_always_one_part_of_the_path(text):
         return
     parts = urlsplit(url.address({"x": text})[0])
     assert (parts.scheme, parts.netloc) == ("https", "host")
-    _, one, two, three = parts.path.split("/")
-    assert (one, unquote(two), three) == ("a", text, "b")
+    _, result, two, three = parts.path.split("/")
+    assert (result, unquote(two), three) == ("a", text, "b")
     assert parse_qs(parts.query, keep_blank_values=True) == {"q": [text]}
 
 
@@ -283,15 +283,15 @@ def test_an_argument_is_always_one_part_of_the_path(text):
     ],
 )
 def test_what_goes_wrong_with_a_server_is_typed(server, path, kind, part):
-    with pytest.raises(ToolError, match=part) as found:
+    with pytest.raises(ToolError, match=part) as result:
         api(server, path, timeout=0.4 if part == "too long" else 60).run()
-    assert found.value.kind is kind
+    assert result.value.kind is kind
 
 
 def test_time_is_that_of_the_whole_call_even_for_headers(server):
-    with pytest.raises(ToolError, match="too long") as found:
+    with pytest.raises(ToolError, match="too long") as result:
         api(server, "header", timeout=0.5).run()
-    assert found.value.kind is ErrorType.TIMEOUT
+    assert result.value.kind is ErrorType.TIMEOUT
     assert server.waited == []
 
 
@@ -309,7 +309,7 @@ def test_a_server_that_is_not_there_is_an_error_of_the_tool():
 
 def test_redirects_on_the_same_host_are_followed(server):
     assert api(server, "near", method="POST").run(a=1).text == '{"a": 1}'
-    assert [each[0] for each in server.seen[-2:]] == ["POST", "GET"]
+    assert [item[0] for item in server.seen[-2:]] == ["POST", "GET"]
 
 
 def test_secrets_do_not_reach_the_agent(server, monkeypatch):
@@ -332,8 +332,8 @@ def test_programs_are_off_unless_they_are_allowed(tmp_path):
     tool = {"name": "run", "type": "command", "command": ["echo", "hello"]}
     with pytest.raises(UsageError, match="allow_commands=true"):
         environment(tmp_path, tool)
-    found = ask(environment(tmp_path, tool, allow_commands=True), "run")
-    assert (found.text, found.exit_code, found.error) == ("hello", 0, None)
+    result = ask(environment(tmp_path, tool, allow_commands=True), "run")
+    assert (result.text, result.exit_code, result.error) == ("hello", 0, None)
 
 
 @pytest.mark.parametrize(
@@ -358,19 +358,19 @@ def test_arguments_that_would_be_options_are_refused(tmp_path):
 def test_words_stay_words(text):
     command = CommandEntry(name="run", type="command", command=("prog", "{a}", "k={a}", "{b}"))
     try:
-        found = command.argv({"a": text})
+        argv = command.argv({"a": text})
     except ToolError:
         assert "\0" in text or text.startswith("-")
     else:
-        assert found == ["prog", text, f"k={text}"]
+        assert argv == ["prog", text, f"k={text}"]
 
 
 def test_a_program_has_an_empty_world(tmp_path, monkeypatch):
     monkeypatch.setenv("SECRET_ONE", "first")
     monkeypatch.setenv("SECRET_TWO", "second")
-    found = ask(shell(tmp_path, "env", env=["SECRET_TWO"]), "run").text
-    assert "first" not in found
-    assert {line.partition("=")[0] for line in found.splitlines()} == {"PATH", "LANG", "SECRET_TWO"}
+    text = ask(shell(tmp_path, "env", env=["SECRET_TWO"]), "run").text
+    assert "first" not in text
+    assert {line.partition("=")[0] for line in text.splitlines()} == {"PATH", "LANG", "SECRET_TWO"}
     assert ask(shell(tmp_path, "ls", "-A"), "run").text == ""
     (tmp_path / "note").write_text("hi", encoding="utf-8")
     assert ask(shell(tmp_path, "cat", "{a}", folder="."), "run", a="note").text == "hi"
@@ -388,11 +388,11 @@ def test_a_program_has_an_empty_world(tmp_path, monkeypatch):
 def test_a_program_that_fails_is_stopped_and_typed(tmp_path, command, kind, part):
     began = time.monotonic()
     seconds = 0.5 if part == "too long" else PATIENCE
-    found = ask(shell(tmp_path, *command, timeout=seconds, longest=1000), "run")
-    assert found.error is kind
-    assert part in found.text
-    assert len(found.text) < 1200
-    assert found.exit_code is not None
+    result = ask(shell(tmp_path, *command, timeout=seconds, longest=1000), "run")
+    assert result.error is kind
+    assert part in result.text
+    assert len(result.text) < 1200
+    assert result.exit_code is not None
     assert time.monotonic() - began < PATIENCE  # the program would take twice that
 
 

@@ -32,7 +32,7 @@ LAKE = {"options": {"is_slippery": False}, "actions": MOVES}
 
 
 def act(*actions):
-    return Turn(calls=tuple(Call("act", json.dumps({"action": each})) for each in actions))
+    return Turn(calls=tuple(Call("act", json.dumps({"action": action})) for action in actions))
 
 
 def play(environment, script, **about):
@@ -42,25 +42,29 @@ def play(environment, script, **about):
 
 def test_an_episode_to_the_goal():
     environment = from_gymnasium("FrozenLake-v1", solved_at=1.0, **LAKE)
-    found = play(environment, [act("right", "left"), *(act(move) for move in WAY)], seed=1)
-    agent = [step for step in found.steps if step.source == "agent"]
-    assert [json.loads(each.text) for each in agent[0].observations] == [1, 0]
+    result = play(environment, [act("right", "left"), *(act(move) for move in WAY)], seed=1)
+    agent = [step for step in result.steps if step.source == "agent"]
+    assert [json.loads(observation.text) for observation in agent[0].observations] == [1, 0]
     assert [step.reward for step in agent] == [0.0] * 6 + [1.0]
     assert agent[-1].observations[0].text == "15\nThe episode has ended."
-    assert (found.terminated, found.truncated, found.stop_reason) == (True, False, "terminated")
-    assert (found.success, found.reward) == (True, 1.0)
+    assert (result.terminated, result.truncated, result.stop_reason) == (True, False, "terminated")
+    assert (result.success, result.reward) == (True, 1.0)
 
 
 def test_a_limit_is_a_truncation_and_an_end_wins_over_it():
     made = {"max_episode_steps": 2, "is_slippery": False}
     environment = from_gymnasium("FrozenLake-v1", options=made, actions=MOVES)
-    found = play(environment, [act("left", "left", "left")], seed=1)
-    assert (found.terminated, found.truncated, found.stop_reason) == (False, True, "truncated")
-    assert [each.error_type for each in found.steps[1].observations] == [None, None, "limit"]
-    assert (found.success, found.reward) == (None, 0.0)
+    result = play(environment, [act("left", "left", "left")], seed=1)
+    assert (result.terminated, result.truncated, result.stop_reason) == (False, True, "truncated")
+    assert [observation.error_type for observation in result.steps[1].observations] == [
+        None,
+        None,
+        "limit",
+    ]
+    assert (result.success, result.reward) == (None, 0.0)
     environment = from_gymnasium("FrozenLake-v1", options=made, actions=MOVES)
-    found = play(environment, [act("right", "down")], seed=1)  # a hole with the last step
-    assert (found.terminated, found.truncated) == (True, False)
+    result = play(environment, [act("right", "down")], seed=1)  # a hole with the last step
+    assert (result.terminated, result.truncated) == (True, False)
 
 
 def test_the_agent_may_stop_and_wrong_actions_cost_no_step():
@@ -81,12 +85,12 @@ def test_the_same_seed_gives_the_same_episode_and_a_task_is_a_seed():
         return start, environment.step(act(0, 1, 1)).results
 
     assert seen(None, 5)[0] == seen(None, 5)[0]
-    assert [each.text for each in seen(None, 5)[1]] == [each.text for each in seen(None, 5)[1]]
+    assert [item.text for item in seen(None, 5)[1]] == [item.text for item in seen(None, 5)[1]]
     assert seen(None, 5)[0] != seen(None, 6)[0]
-    one, other = KIND.tasks(KIND.settings(id="CartPole-v1"), "test", 2, 0)
-    assert seen(one, 5)[0] == seen(one, 6)[0]
-    assert seen(one, 5)[0] != seen(other, 5)[0]
-    assert seen(one, 5)[1][0].text.endswith("Reward: 1")
+    result, other = KIND.tasks(KIND.settings(id="CartPole-v1"), "test", 2, 0)
+    assert seen(result, 5)[0] == seen(result, 6)[0]
+    assert seen(result, 5)[0] != seen(other, 5)[0]
+    assert seen(result, 5)[1][0].text.endswith("Reward: 1")
 
 
 def test_a_fork_goes_its_own_way():
@@ -186,17 +190,17 @@ def test_any_json_is_an_action_or_a_typed_error(space, value):
     try:
         action = action_of(space, value)
     except ToolError as error:
-        found = error.kind
-        assert found is ErrorType.INVALID_ARGS
+        kind = error.kind
+        assert kind is ErrorType.INVALID_ARGS
     else:
         assert space.contains(action)
 
 
 @pytest.mark.parametrize("value", [[0.0, 3.4028236e38], [0.0, 1e300], [0, 10**400]])
 def test_a_number_that_does_not_fit_is_no_action_not_even_an_infinite_one(value):
-    with pytest.raises(ToolError, match="the action is not in Box") as found:
+    with pytest.raises(ToolError, match="the action is not in Box") as result:
         action_of(spaces.Box(np.float32([-1, -np.inf]), np.float32([1, np.inf])), value)
-    assert found.value.kind is ErrorType.INVALID_ARGS
+    assert result.value.kind is ErrorType.INVALID_ARGS
 
 
 def test_a_space_that_is_no_json_is_refused():
@@ -213,8 +217,8 @@ def test_observations_are_json():
         "t": (np.bool_(True), "x", None, {1}),
         "o": object,
     }
-    found = observed(value)
-    assert json.loads(json.dumps(found, allow_nan=False)) == found
-    assert found["f"] == 0.1
-    assert found["big"] == "array of shape (100, 100, 3)"
-    assert found["t"] == [True, "x", None, [1]]
+    result = observed(value)
+    assert json.loads(json.dumps(result, allow_nan=False)) == result
+    assert result["f"] == 0.1
+    assert result["big"] == "array of shape (100, 100, 3)"
+    assert result["t"] == [True, "x", None, [1]]

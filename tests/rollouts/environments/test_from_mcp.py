@@ -65,27 +65,27 @@ def test_an_episode_with_a_server(monkeypatch):
         Turn(malformed="no"),
         Turn(text="5"),
     ]
-    found = play(environment, calls)
-    seen = [step.observations[0] for step in found.steps if step.observations]
-    assert [each.text for each in seen[:3]] == ["5", "1", "2"]
+    result = play(environment, calls)
+    seen = [step.observations[0] for step in result.steps if step.observations]
+    assert [item.text for item in seen[:3]] == ["5", "1", "2"]
     assert "it broke" in seen[3].text
     assert seen[6].text == "[image image/png]"
-    assert [each.text for each in seen[7:9]] == ["", "second"]  # only what is named is passed on
-    kinds = [each.error_type for each in seen]
+    assert [item.text for item in seen[7:9]] == ["", "second"]  # only what is named is passed on
+    kinds = [item.error_type for item in seen]
     wrong = ["execution", "invalid_args", "unknown_tool", None, None, None, "parsing"]
     assert kinds == [None, None, None, *wrong]
     assert json.loads(seen[0].structured) == {"result": 5}
-    assert (found.success, found.terminated, found.error_type) == (True, True, None)
-    tools = {tool["function"]["name"]: tool["function"] for tool in json.loads(found.tools)}
+    assert (result.success, result.terminated, result.error_type) == (True, True, None)
+    tools = {tool["function"]["name"]: tool["function"] for tool in json.loads(result.tools)}
     assert tools["add"]["description"] == "Adds."
     assert tools["add"]["parameters"]["required"] == ["a"]
 
 
 def test_a_server_that_dies_is_no_fault_of_the_agent():
-    found = play(made(), [call("add", a=1), call("die"), Turn(text="5")])
-    assert (found.error_type, found.success) == ("infrastructure", None)
-    assert found.stop_reason == "mcp_connection"
-    assert len(found.steps) == 2  # what happened before is kept
+    result = play(made(), [call("add", a=1), call("die"), Turn(text="5")])
+    assert (result.error_type, result.success) == ("infrastructure", None)
+    assert result.stop_reason == "mcp_connection"
+    assert len(result.steps) == 2  # what happened before is kept
 
 
 def test_a_server_that_does_not_begin(tmp_path):
@@ -118,33 +118,33 @@ def serving():
 
 @pytest.fixture(scope="module")
 def address():
-    with serving() as found:
-        yield found
+    with serving() as result:
+        yield result
 
 
 def test_a_tool_that_takes_too_long_and_one_that_says_too_much(address):
     script = [call("wait", seconds=PATIENCE), Turn(text="5")]
-    found = play(made(command=None, url=address, timeout=4.0), script)
-    assert found.steps[1].observations[0].error_type == "timeout"
+    result = play(made(command=None, url=address, timeout=4.0), script)
+    assert result.steps[1].observations[0].error_type == "timeout"
     script = [call("say", text="x", times=1000), Turn(text="5")]
-    found = play(made(command=None, url=address, longest=10), script)
-    long = found.steps[1].observations[0]
+    result = play(made(command=None, url=address, longest=10), script)
+    long = result.steps[1].observations[0]
     assert long.text == "xxxxxxxxxx\n[990 more characters]"
 
 
 def test_an_episode_is_cut_while_a_tool_runs(address):
-    found = play(
+    result = play(
         made(command=None, url=address), [call("wait", seconds=PATIENCE)], Limits(max_seconds=8)
     )
-    assert (found.error_type, found.stop_reason) == ("environment", "timeout")
+    assert (result.error_type, result.stop_reason) == ("environment", "timeout")
 
 
 def test_tools_can_be_chosen(address):
-    found = play(made(command=None, url=address, only=("add",)), [call("count"), Turn(text="5")])
-    assert found.steps[1].observations[0].error_type == "unknown_tool"
-    found = play(made(command=None, url=address, only=("subtract",)), [])
-    assert "no tool subtract; it has: add" in found.error_message
-    assert found.success is None
+    result = play(made(command=None, url=address, only=("add",)), [call("count"), Turn(text="5")])
+    assert result.steps[1].observations[0].error_type == "unknown_tool"
+    result = play(made(command=None, url=address, only=("subtract",)), [])
+    assert "no tool subtract; it has: add" in result.error_message
+    assert result.success is None
 
 
 def test_trl_can_use_it(address):
@@ -161,9 +161,9 @@ def test_trl_can_use_it(address):
 
 
 def test_a_server_over_http(address):
-    found = play(made(command=None, url=address), [call("add", a=2, b=3), Turn(text="5")])
-    assert found.steps[1].observations[0].text == "5"
-    assert found.success is True
+    result = play(made(command=None, url=address), [call("add", a=2, b=3), Turn(text="5")])
+    assert result.steps[1].observations[0].text == "5"
+    assert result.success is True
 
 
 def test_settings_name_one_server():

@@ -125,13 +125,15 @@ def test_the_public_methods_are_the_tools():
 
 def test_an_episode_with_an_object():
     environment = from_object(Shop, solved_at=1.0)
-    found = play(environment, [call("buy", item="bread"), call("buy", item="milk"), Turn(text="x")])
-    assert found.steps[0].text == "Buy bread. You have 3 coins."
-    assert [step.observations[0].text for step in found.steps[1:3]] == [
+    result = play(
+        environment, [call("buy", item="bread"), call("buy", item="milk"), Turn(text="x")]
+    )
+    assert result.steps[0].text == "Buy bread. You have 3 coins."
+    assert [step.observations[0].text for step in result.steps[1:3]] == [
         "2 coins are left",
         "1 coins are left",
     ]
-    assert (found.success, found.reward, found.stop_reason) == (True, 1.0, "answer")
+    assert (result.success, result.reward, result.stop_reason) == (True, 1.0, "answer")
     assert environment.subject.closed
     columns = environment.subject.columns
     assert columns["level"] == 2
@@ -141,10 +143,13 @@ def test_an_episode_with_an_object():
 
 def test_an_object_that_is_done_ends_the_episode():
     turn = Turn(calls=(Call("leave"), Call("buy", '{"item": "bread"}')))
-    found = play(from_object(Shop), [turn])
-    assert (found.terminated, found.stop_reason, found.reward) == (True, "done", 0.0)
-    assert [each.error_type for each in found.steps[1].observations] == [None, "limit"]
-    assert found.success is False  # by the answers of the task
+    result = play(from_object(Shop), [turn])
+    assert (result.terminated, result.stop_reason, result.reward) == (True, "done", 0.0)
+    assert [observation.error_type for observation in result.steps[1].observations] == [
+        None,
+        "limit",
+    ]
+    assert result.success is False  # by the answers of the task
 
 
 def test_what_the_agent_does_wrong_is_told():
@@ -179,11 +184,11 @@ def test_a_fork_is_independent():
     with pytest.raises(CannotForkError, match="Locked cannot be copied"):
         from_object(Locked).fork()
 
-    class Own(Locked):
+    class OwnLocked(Locked):
         def fork(self):
-            return Own()
+            return OwnLocked()
 
-    assert isinstance(from_object(Own).fork().subject, Own)
+    assert isinstance(from_object(OwnLocked).fork().subject, OwnLocked)
 
 
 class Waits(Shop):
@@ -209,15 +214,15 @@ def test_methods_may_be_coroutines():
     environment = from_object(Waits)
     assert isinstance(environment, AsyncEnvironment)
     script = [call("sum", a=2, b=3), call("fails"), call("buy", item="x"), Turn(malformed="no")]
-    found = play(environment, [*script, Turn(text="ok")], Task(task_id="t2"))
-    seen = [step.observations[0] for step in found.steps[1:5]]
-    assert [each.text for each in seen[:3]] == [
+    result = play(environment, [*script, Turn(text="ok")], Task(task_id="t2"))
+    seen = [step.observations[0] for step in result.steps[1:5]]
+    assert [item.text for item in seen[:3]] == [
         "5",
         "Error: the tool took too long",
         "9 coins are left",
     ]
-    assert [each.error_type for each in seen] == [None, "timeout", None, "parsing"]
-    assert (found.reward, found.success, environment.subject.closed) == (None, None, True)
+    assert [item.error_type for item in seen] == [None, "timeout", None, "parsing"]
+    assert (result.reward, result.success, environment.subject.closed) == (None, None, True)
     assert environment.fork().subject is not environment.subject
 
 
@@ -228,9 +233,9 @@ def test_arguments_become_values_of_their_types():
 
     tool = tool_from_function(give)
     given = {"day": "2026-01-02", "colour": "red", "point": {"x": 1.0}, "schema": {"a": 1}}
-    found = carry_out(Call("give", json.dumps(given)), {"give": tool})
+    result = carry_out(Call("give", json.dumps(given)), {"give": tool})
     expected = (date(2026, 1, 2), Colour.RED, Point(x=1), {"a": 1})
-    assert found.text == repr(expected)
+    assert result.text == repr(expected)
     for change in (
         {"day": "2026-13-02"},
         {"colour": "green"},
@@ -270,16 +275,16 @@ TAKE = tool_from_function(take)
 )
 def test_schema_and_types_agree(arguments):
     TAKEN.clear()
-    found = carry_out(Call("take", json.dumps(arguments)), {"take": TAKE})
+    result = carry_out(Call("take", json.dumps(arguments)), {"take": TAKE})
     if TAKE.wrong(arguments) is None:
-        assert found.text == "ok"
+        assert result.text == "ok"
         ((size, count, names),) = TAKEN
         assert size == arguments.get("size", "s")
         assert count == arguments.get("count", 1)
         assert type(count) is int
         assert names == arguments.get("names")
     else:
-        assert found.error is ErrorType.INVALID_ARGS
+        assert result.error is ErrorType.INVALID_ARGS
         assert not TAKEN
 
 

@@ -61,11 +61,11 @@ def worlds(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def each(tmp_path_factory):
-    found = worlds(tmp_path_factory.mktemp("hostile"))
-    for world in found:
+def worlds_begun(tmp_path_factory):
+    result = worlds(tmp_path_factory.mktemp("hostile"))
+    for world in result:
         world.reset(Task(task_id="t", instruction="Do it."), seed=0)
-    return found
+    return result
 
 
 def answered(world, turn):
@@ -79,8 +79,8 @@ def answered(world, turn):
 
 
 @pytest.mark.parametrize("arguments", HUGE, ids=range(len(HUGE)))
-def test_huge_and_broken_arguments_are_answered(each, arguments):
-    for world in each:
+def test_huge_and_broken_arguments_are_answered(worlds_begun, arguments):
+    for world in worlds_begun:
         for tool in world.tools():
             answered(world, Turn(calls=(Call(tool["function"]["name"], arguments),)))
 
@@ -94,8 +94,8 @@ JSON = st.recursive(
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
-def test_any_arguments_are_answered(each, data):
-    world = data.draw(st.sampled_from(each))
+def test_any_arguments_are_answered(worlds_begun, data):
+    world = data.draw(st.sampled_from(worlds_begun))
     tool = data.draw(st.sampled_from(world.tools()))["function"]
     keys = st.sampled_from([*tool["parameters"]["properties"], "other"])
     given_ = data.draw(st.dictionaries(keys, JSON, max_size=4))

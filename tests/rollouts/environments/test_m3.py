@@ -97,7 +97,7 @@ def only(outcome):
 )
 def test_what_is_on_offer(availability, names):
     environment, start = begun(availability=availability)
-    assert {one["function"]["name"] for one in environment.tools()} == names
+    assert {item["function"]["name"] for item in environment.tools()} == names
     assert start.policies["policy_tool_availability"] == (availability or "both_api_rag")
     # M3 filters the prompt only; a switch refuses the call as well.
     assert only(environment.step(COUNT))[0] == "ToolCallSuccessful"
@@ -225,13 +225,13 @@ def test_a_judge_of_your_own():
 @settings(max_examples=10)
 @given(st.integers(0, 99))
 def test_the_final_answer_policy_follows_from_the_seed(seed):
-    _, one = begun(seed=seed)
+    _, result = begun(seed=seed)
     _, other = begun(seed=seed)
-    assert one == other
-    policy = one.policies["policy_final_answer"]
+    assert result == other
+    policy = result.policies["policy_final_answer"]
     assert sum(text in policy for text in scenario.FALLBACKS) == 1
-    assert "Be quick." in one.messages[0]["content"]
-    assert policy in one.messages[0]["content"]
+    assert "Be quick." in result.messages[0]["content"]
+    assert policy in result.messages[0]["content"]
 
 
 def test_policies_are_drawn():
@@ -262,35 +262,37 @@ def run(environment, actor, task=TASK):
 
 @pytest.mark.parametrize("availability", [None, "only_api", "neither_api_rag"])
 def test_the_expert_solves_every_scenario(availability):
-    found = run(M3Environment(M3Settings(availability=availability)), ExpertPolicy().actors.actor())
-    assert (found.success, found.terminated) == (True, True)
-    assert found.policy_tool_availability == (availability or "both_api_rag")
-    assert found.policy_tool_usage == "Be quick."
-    last = [step for step in found.steps if step.source == "agent" and not step.synthetic][-1]
+    result = run(
+        M3Environment(M3Settings(availability=availability)), ExpertPolicy().actors.actor()
+    )
+    assert (result.success, result.terminated) == (True, True)
+    assert result.policy_tool_availability == (availability or "both_api_rag")
+    assert result.policy_tool_usage == "Be quick."
+    last = [step for step in result.steps if step.source == "agent" and not step.synthetic][-1]
     assert last.labels == ["REWARD_FINAL_ANSWER_MATCH"]
 
 
 def test_an_informed_run_over_several_turns_has_alternates():
     script = [Turn(text="?")] * 9
     actor = Assistance(AssistSettings(), Scripted(script)).actor()
-    found = run(M3Environment(), actor)
-    assert found.success
-    sides = [branch.steps[0] for branch in found.branches]
+    result = run(M3Environment(), actor)
+    assert result.success
+    sides = [branch.steps[0] for branch in result.branches]
     assert [step.labels for step in sides] == [["REWARD_FINAL_ANSWER_NO_MATCH"]] * 3
     assert [step.turn for step in sides] == [0, 0, 1]
-    labels = [step.labels for step in found.steps if step.actor]
+    labels = [step.labels for step in result.steps if step.actor]
     good, match = ["REWARD_SUCCESS_TOOL_CALL"], ["REWARD_FINAL_ANSWER_MATCH"]
     assert labels == [good, good, match, good, match]
     # What was copied into the new conversation is no action.
-    scores = {score.metric: score.value for score in M3Scorer().score(Item(found))}
+    scores = {score.metric: score.value for score in M3Scorer().score(Item(result))}
     assert (scores["run_length"], scores["helps"]) == (5, 5)
     assert (scores["actions_retrieve"], scores["scenario_followed"]) == (1, 1)
 
 
 def test_the_expert_as_a_plain_policy():
     # Answers are judged by what is in the task, also when it is only asked for turns.
-    found = run(M3Environment(), Alone(ExpertPolicy()))
-    assert found.success
+    result = run(M3Environment(), Alone(ExpertPolicy()))
+    assert result.success
     with pytest.raises(UsageError, match="needs an expert"):
         run(Chain(), Alone(ExpertPolicy()), Task(task_id="x", instruction="?"))
 
@@ -299,20 +301,20 @@ def test_around_another_environment():
     task = Task(task_id="t", instruction="Where does a lead?")
     environment = M3Environment(M3Settings(horizon=4), inner=Knowing())
     actor = Assistance(AssistSettings(), Scripted([look("x")] * 9)).actor()
-    found = run(environment, actor, task)
-    assert [step.actor for step in found.steps if step.actor] == [
+    result = run(environment, actor, task)
+    assert [step.actor for step in result.steps if step.actor] == [
         "agent",
         "agent",
         "expert",
         "agent",
     ]
-    assert (found.truncated, found.stop_reason, found.success) == (True, "horizon", False)
-    assert found.steps[2].observations[0].text == "ToolCallError: nothing lies at x"
-    assert len(found.branches) == 3
-    found = run(M3Environment(M3Settings(results="plain"), inner=Knowing()),
+    assert (result.truncated, result.stop_reason, result.success) == (True, "horizon", False)
+    assert result.steps[2].observations[0].text == "ToolCallError: nothing lies at x"
+    assert len(result.branches) == 3
+    result = run(M3Environment(M3Settings(results="plain"), inner=Knowing()),
                 ExpertPolicy().actors.actor(), task)  # fmt: skip
-    assert found.success
-    assert found.steps[2].observations[0].text == '{"value": "b", "count": 1}'
+    assert result.success
+    assert result.steps[2].observations[0].text == '{"value": "b", "count": 1}'
 
 
 def test_a_fork_is_independent():
@@ -346,8 +348,8 @@ def test_settings_of_the_command_line():
     kind, settings = load(ENVIRONMENTS, "m3:inner=toolworld,horizon=6")
     environment = kind.make(settings)
     (task, *_) = kind.tasks(settings, "train", 3, 0)
-    found = run(environment, ExpertPolicy().actors.actor(), task)
-    assert found.success is True
+    result = run(environment, ExpertPolicy().actors.actor(), task)
+    assert result.success is True
 
 
 @pytest.mark.parametrize("mode", ["ground_truth", "informed"])
@@ -369,25 +371,25 @@ def test_reference_data_of_m3(tmp_path):
     (file,) = GOLD.rglob("*.json")
     raw = {sample["sample_id"]: sample for sample in json.loads(file.read_text())}
     for task in tasks:
-        found = run(M3Environment(), ExpertPolicy().actors.actor(), task)
+        result = run(M3Environment(), ExpertPolicy().actors.actor(), task)
         sample = raw[task.task_id]
-        assert (found.success, found.terminated) == (True, True)
-        assert found.final_answer == sample["turns"][-1]["answer"]
-        given = [step.observations[0].text for step in found.steps if step.observations]
+        assert (result.success, result.terminated) == (True, True)
+        assert result.final_answer == sample["turns"][-1]["answer"]
+        given = [step.observations[0].text for step in result.steps if step.observations]
         wanted = [item["response"] for turn in sample["trajectory"] for item in turn
                   if "response" in item]  # fmt: skip
         assert given == [f"ToolCallSuccessful: {response}" for response in wanted]
-        tools = {tool["function"]["name"]: tool["function"] for tool in json.loads(found.tools)}
+        tools = {tool["function"]["name"]: tool["function"] for tool in json.loads(result.tools)}
         assert set(tools) == {tool["name"] for tool in sample["tools"]}
         assert set(tools["retrieve_documents"]["parameters"]["properties"]) == {
             "collection",
             "query",
         }
     # Documents are not needed here, so their absence changes nothing.
-    found = run(M3Environment(M3Settings(availability="only_rag")), ExpertPolicy().actors.actor(),
+    result = run(M3Environment(M3Settings(availability="only_rag")), ExpertPolicy().actors.actor(),
                 tasks[0])  # fmt: skip
-    assert found.success
-    assert scenario.is_refusal(found.final_answer)
+    assert result.success
+    assert scenario.is_refusal(result.final_answer)
 
 
 def test_a_store_without_tasks_is_refused(tmp_path):

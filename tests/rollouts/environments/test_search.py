@@ -29,38 +29,38 @@ TEXTS = st.lists(st.lists(WORDS, max_size=6).map(" ".join), max_size=12)
 def slow(texts, query, k1, b):
     """The formula of the module, document by document."""
     documents = [Counter(re.findall(r"\w+", text.casefold())) for text in texts]
-    lengths = [sum(each.values()) for each in documents]
+    lengths = [sum(item.values()) for item in documents]
     average = sum(lengths) / len(lengths) if any(lengths) else 1
-    found = []
+    results = []
     for number, document in enumerate(documents):
         score = 0.0
         for term in set(re.findall(r"\w+", query.casefold())):
-            holding = sum(term in each for each in documents)
+            holding = sum(term in item for item in documents)
             idf = math.log(1 + (len(texts) - holding + 0.5) / (holding + 0.5))
             norm = k1 * (1 - b + b * lengths[number] / average)
             if document[term]:
                 score += idf * document[term] * (k1 + 1) / (document[term] + norm)
         if score:
-            found.append((number, score))
-    return sorted(found, key=lambda hit: -hit[1])
+            results.append((number, score))
+    return sorted(results, key=lambda hit: -hit[1])
 
 
 @given(TEXTS, st.lists(WORDS, max_size=4).map(" ".join), st.integers(1, 5), st.sampled_from([0, 2]))
 def test_scores_are_those_of_the_formula(texts, query, limit, k1):
     expected = slow(texts, query, k1, 0.75)
-    found = Bm25(texts, k1, 0.75).search(query, len(texts) or 1)
-    assert {number for number, _ in found} == {number for number, _ in expected}
-    for (_, one), (_, other) in zip(found, expected, strict=True):
-        assert one == pytest.approx(other)
-    assert Bm25(texts, k1, 0.75).search(query, limit) == found[:limit]
+    result = Bm25(texts, k1, 0.75).search(query, len(texts) or 1)
+    assert {number for number, _ in result} == {number for number, _ in expected}
+    for (_, entry), (_, other) in zip(result, expected, strict=True):
+        assert entry == pytest.approx(other)
+    assert Bm25(texts, k1, 0.75).search(query, limit) == result[:limit]
 
 
 @given(TEXTS, st.permutations(["red", "green", "blue", "7"]))
 def test_the_order_of_words_does_not_matter_and_ties_keep_their_order(texts, words):
     index = Bm25([*texts, *texts])
-    found = index.search(" ".join(words), 100)
-    assert found == index.search("7 blue green red", 100)
-    places = {number: place for place, (number, _) in enumerate(found)}
+    result = index.search(" ".join(words), 100)
+    assert result == index.search("7 blue green red", 100)
+    places = {number: place for place, (number, _) in enumerate(result)}
     assert all(
         places[number] < places[number + len(texts)]
         for number in range(len(texts))
@@ -89,8 +89,8 @@ def test_documents_come_from_files_folders_and_tables(tmp_path):
     pl.DataFrame({"_id": [7], "text": ["three"], "other": [1]}).write_parquet(
         tmp_path / "d.parquet"
     )
-    found = [(each.id, each.title, each.text) for each in read_corpus(tmp_path)]
-    assert found == [
+    results = [(item.id, item.title, item.text) for item in read_corpus(tmp_path)]
+    assert results == [
         ("x", "T", "one"),
         ("a.jsonl#3", "", ""),
         ("b/note.md", "note", "two"),
@@ -106,7 +106,7 @@ def test_marks_of_windows_are_read_and_hidden_files_are_not(tmp_path):
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "c.txt").write_text("four")
     (tmp_path / ".d.md").write_text("five")
-    assert [each.text for each in read_corpus(tmp_path)] == ["one", "two", "three"]
+    assert [item.text for item in read_corpus(tmp_path)] == ["one", "two", "three"]
     assert len(read_corpus(tmp_path / ".git")) == 1  # who names it means it
 
 
@@ -114,8 +114,8 @@ def test_documents_come_from_a_column_of_a_store(tmp_path):
     with Store.grow(tmp_path / "store") as store:
         for number, text in enumerate(["red fox", None, "blue fox", "red fox"]):
             store.append(Trajectory(trajectory_id=f"d/{number}", dataset="d", final_answer=text))
-    found = read_corpus(tmp_path / "store", "trajectories.final_answer")
-    assert [each.text for each in found] == ["red fox", "blue fox"]
+    corpus = read_corpus(tmp_path / "store", "trajectories.final_answer")
+    assert [item.text for item in corpus] == ["red fox", "blue fox"]
     with pytest.raises(UsageError, match="no column"):
         read_corpus(tmp_path / "store", "trajectories.nothing")
 
@@ -148,9 +148,9 @@ def ask(environment, name, **arguments):
 
 def test_search_and_open_work_without_a_corpus():
     environment = KIND.make(KIND.settings(limit=2))
-    found = ask(environment, "search", query="learning from rewards")
-    assert found.structured[0]["id"] == "reinforcement-learning"
-    assert len(found.structured) == 2
+    result = ask(environment, "search", query="learning from rewards")
+    assert result.structured[0]["id"] == "reinforcement-learning"
+    assert len(result.structured) == 2
     assert "earns more" in ask(environment, "open_document", id="reinforcement-learning").text
     assert ask(environment, "search", query="zzz").text == "No document matches."
     assert ask(environment, "open_document", id="zzz").error is ErrorType.INVALID_ARGS
@@ -176,9 +176,9 @@ def test_collections_are_searched_apart(tmp_path):
     schema = environment.tools()[0]["function"]["parameters"]
     assert schema["properties"]["collection"]["enum"] == ["birds", "mammals"]
     assert list(schema["properties"]) == schema["required"] == ["collection", "query"]
-    found = ask(environment, "retrieve_documents", collection="birds", query="mice")
-    assert "owl" in found.text
-    assert "cat" not in found.text
+    result = ask(environment, "retrieve_documents", collection="birds", query="mice")
+    assert "owl" in result.text
+    assert "cat" not in result.text
     wrong = ask(environment, "retrieve_documents", collection="fish", query="mice")
     assert wrong.error is ErrorType.INVALID_ARGS
 

@@ -57,8 +57,8 @@ def do(environment, name, **arguments):
 def test_what_stands_between_cells_is_recognised(tmp_path, separator):
     frame = pl.DataFrame({"a;b": ["1,5", "x\ty"], "c": [1, 2]})
     frame.write_csv(tmp_path / "t.csv", separator=separator)
-    found = do(make(tmp_path), "run_sql", query='SELECT "a;b", c FROM t ORDER BY c')
-    assert found.structured["rows"] == [["1,5", 1], ["x\ty", 2]]
+    result = do(make(tmp_path), "run_sql", query='SELECT "a;b", c FROM t ORDER BY c')
+    assert result.structured["rows"] == [["1,5", 1], ["x\ty", 2]]
 
 
 def test_the_answers_of_a_task_judge(folder):
@@ -78,12 +78,12 @@ def test_sql_over_files_of_several_kinds(folder):
         "what": "VARCHAR",
         "price": "VARCHAR",
     }
-    found = do(
+    result = do(
         environment,
         "run_sql",
         query="SELECT name, country FROM people JOIN cities USING (city) ORDER BY age DESC LIMIT 1",
     )
-    assert found.structured == {"columns": ["name", "country"], "rows": [["Bo", "Peru"]]}
+    assert result.structured == {"columns": ["name", "country"], "rows": [["Bo", "Peru"]]}
 
 
 @pytest.mark.parametrize(
@@ -123,9 +123,9 @@ def test_what_cannot_be_interrupted_is_ended(folder):
     environment = make(folder, seconds=0.3)
     # The engine is inside of one function for minutes.
     slow = "SELECT levenshtein(repeat('a', 1000000), repeat('b', 1000000))"
-    found = do(environment, "run_sql", query=slow)
-    assert found.error == ErrorType.TIMEOUT
-    assert "longer than 0.3 s" in found.text
+    result = do(environment, "run_sql", query=slow)
+    assert result.error == ErrorType.TIMEOUT
+    assert "longer than 0.3 s" in result.text
     # The tables, and the processes that answer, are those of the first one.
     rows = do(make(folder), "run_sql", query="SELECT count(*) AS n FROM people").structured
     assert rows == {"columns": ["n"], "rows": [[4]]}
@@ -141,17 +141,17 @@ def test_what_cannot_be_interrupted_is_ended(folder):
 )
 def test_memory_that_the_engine_does_not_count_is_limited(folder, large):
     environment = make(folder, memory="64MB")
-    found = do(environment, "run_sql", query=large)
-    assert found.error == ErrorType.EXECUTION
-    assert "memory" in found.text
+    result = do(environment, "run_sql", query=large)
+    assert result.error == ErrorType.EXECUTION
+    assert "memory" in result.text
     assert do(environment, "run_sql", query="SELECT 1 AS n").structured["rows"] == [[1]]
 
 
 def test_a_query_that_is_run_to_be_explained_is_refused(folder):
     for query in ("EXPLAIN ANALYZE SELECT 1", "/* a */ explain -- b\n analyze from people"):
-        found = do(make(folder), "run_sql", query=query)
-        assert found.error == ErrorType.EXECUTION
-        assert "write EXPLAIN" in found.text
+        result = do(make(folder), "run_sql", query=query)
+        assert result.error == ErrorType.EXECUTION
+        assert "write EXPLAIN" in result.text
     assert do(make(folder), "run_sql", query="EXPLAIN SELECT 1").error is None
 
 
@@ -280,9 +280,9 @@ def test_steps_of_selection_are_what_polars_says(folder, condition, value, group
 def test_no_text_breaks_out_of_its_quotes(folder, text, column):
     environment = make(folder, style="slot_filling")
     where = {"data": "people", "condition": "equal_to", "value": text}
-    found = do(environment, "filter_data", column="name", **where)
-    assert found.error in (None, ErrorType.EXECUTION, ErrorType.PARSING)
-    if found.error is None:
+    result = do(environment, "filter_data", column="name", **where)
+    assert result.error in (None, ErrorType.EXECUTION, ErrorType.PARSING)
+    if result.error is None:
         rows = do(environment, "retrieve_data", data="result_1").structured["rows"]
         assert rows == [list(row) for row in PEOPLE.rows() if row[0] == text]
     do(environment, "filter_data", column=column, **where)

@@ -63,20 +63,22 @@ def test_the_last_text_may_be_the_answer():
     (task,) = CALCULATOR.tasks(CALCULATOR.settings(), "train", 1, 0)
     kind = to_trl(Calculator, answer="text")
     assert not hasattr(kind, "get_reward")
-    one, other, third = kind(), kind(), kind()
-    for each in (one, other):
-        each.reset(**trl_rows([task])[0])
+    entry, other, third = kind(), kind(), kind()
+    for item in (entry, other):
+        item.reset(**trl_rows([task])[0])
     third.reset(prompt=[{"role": "user", "content": "Hello"}])
     (right,) = json.loads(task.answers)
-    said = [{"role": "assistant", "content": f"Answer: {right}"}]
-    found = answer_reward([said, [{"role": "tool", "content": "x"}], said], [one, other, third])
-    assert found == [1.0, 0.0, None]
+    output = [{"role": "assistant", "content": f"Answer: {right}"}]
+    result = answer_reward(
+        [output, [{"role": "tool", "content": "x"}], output], [entry, other, third]
+    )
+    assert result == [1.0, 0.0, None]
 
 
 def test_rows_of_other_data_sets_become_tasks():
     instance = to_trl(lambda: from_object(Shop))()
-    said = instance.reset(prompt=[{"role": "user", "content": "Buy."}], answers=["5"], other=3)
-    assert said == " You have 10 coins."
+    reset = instance.reset(prompt=[{"role": "user", "content": "Buy."}], answers=["5"], other=3)
+    assert reset == " You have 10 coins."
     assert instance.reset(prompt=[{"role": "user", "content": ""}]) == " You have 10 coins."
     assert methods_of(instance)["buy"](item="x", price=4) == "6 coins are left"
     assert instance.get_reward() == 0.5
@@ -153,8 +155,8 @@ def test_a_class_for_trl_is_an_environment():
     about = About(dataset="d", task=Task(task_id="t", instruction="Buy."), timed=False)
     environment = from_trl(Shop, solved_at=0.5)
     assert [tool["function"]["name"] for tool in environment.tools()] == ["buy", "leave", "close"]
-    found = asyncio.run(run_episode(about, environment, Alone(Scripted(script))))
-    assert (found.reward, found.success) == (0.5, True)
+    result = asyncio.run(run_episode(about, environment, Alone(Scripted(script))))
+    assert (result.reward, result.success) == (0.5, True)
     assert not environment.subject.closed
 
     class Unset:
@@ -169,11 +171,11 @@ def test_back_and_forth_brings_the_same_tools():
     there = to_trl(Weather)
     back = from_trl(there)
     (weather,) = (tool for tool in back.tools() if tool["function"]["name"] == "weather")
-    (own,) = Weather().tools()
-    assert weather["function"]["description"] == own["function"]["description"]
-    found = weather["function"]["parameters"]
-    assert found["required"] == own["function"]["parameters"]["required"]
-    assert set(found["properties"]) == set(own["function"]["parameters"]["properties"])
+    (ours,) = Weather().tools()
+    assert weather["function"]["description"] == ours["function"]["description"]
+    parameters = weather["function"]["parameters"]
+    assert parameters["required"] == ours["function"]["parameters"]["required"]
+    assert set(parameters["properties"]) == set(ours["function"]["parameters"]["properties"])
 
 
 @pytest.mark.train
@@ -183,16 +185,14 @@ def test_back_and_forth_brings_the_same_tools():
 def test_the_schema_that_transformers_reads_is_ours(make):
     chat = pytest.importorskip("transformers.utils.chat_template_utils")
     instance = to_trl(make, answer="text")()
-    own = {tool["function"]["name"]: tool["function"] for tool in make().tools()}
-    found = {name: chat.get_json_schema(method) for name, method in methods_of(instance).items()}
-    assert set(found) == set(own)
-    for name, each in own.items():
-        function = found[name]["function"]
-        if "Args:" not in each["description"]:
-            assert " ".join(function["description"].split()) == " ".join(
-                each["description"].split()
-            )
-        read, given = function["parameters"], each["parameters"]
+    ours = {tool["function"]["name"]: tool["function"] for tool in make().tools()}
+    results = {name: chat.get_json_schema(method) for name, method in methods_of(instance).items()}
+    assert set(results) == set(ours)
+    for name, our in ours.items():
+        function = results[name]["function"]
+        if "Args:" not in our["description"]:
+            assert " ".join(function["description"].split()) == " ".join(our["description"].split())
+        read, given = function["parameters"], our["parameters"]
         assert read.get("required", []) == given.get("required", [])
         assert set(read["properties"]) == set(given["properties"])
         for key, schema in given["properties"].items():

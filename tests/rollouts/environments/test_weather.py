@@ -26,21 +26,21 @@ def ask(environment, **arguments):
 
 @given(st.text(min_size=1, max_size=40), st.dates())
 def test_the_same_place_and_day_have_the_same_weather(place, day):
-    one = weather_on(place, day)
+    result = weather_on(place, day)
     other = weather_on(f"  {place} ", day, "fahrenheit")
-    assert other["temperature"] == round(one["temperature"] * 9 / 5 + 32, 1)
-    assert one["condition"] == other["condition"]
+    assert other["temperature"] == round(result["temperature"] * 9 / 5 + 32, 1)
+    assert result["condition"] == other["condition"]
     shouted = weather_on(place.upper(), day)
-    assert not place.isascii() or shouted["condition"] == one["condition"]
-    assert -10 <= one["temperature"] <= 35
-    assert 20 <= one["humidity_percent"] <= 90
-    assert 0 <= one["wind_kmh"] <= 60
+    assert not place.isascii() or shouted["condition"] == result["condition"]
+    assert -10 <= result["temperature"] <= 35
+    assert 20 <= result["humidity_percent"] <= 90
+    assert 0 <= result["wind_kmh"] <= 60
 
 
 def test_weather_differs_between_days_places_and_worlds():
     days = [weather_on("Paris", DAY + timedelta(days=number)) for number in range(600)]
-    assert set(Counter(each["condition"] for each in days)) == set(CONDITIONS)
-    assert len({each["temperature"] for each in days}) == 46
+    assert set(Counter(day["condition"] for day in days)) == set(CONDITIONS)
+    assert len({day["temperature"] for day in days}) == 46
     assert weather_on("Paris", DAY) != weather_on("Paris", DAY, world=1)
 
 
@@ -74,15 +74,15 @@ def test_its_tasks_can_be_solved_with_the_tool():
         (day,) = re.findall(r"\d{4}-\d\d-\d\d", task.instruction)
         unit = "fahrenheit" if "Fahrenheit" in task.instruction else "celsius"
         if task.difficulty == "two calls":
-            one, other = re.search(r", (.*) or (.*)\? Give", task.instruction).groups()
-            warmth = {city: ask(environment, location=city, day=day) for city in (one, other)}
-            heat = {city: found.structured["temperature"] for city, found in warmth.items()}
+            entry, other = re.search(r", (.*) or (.*)\? Give", task.instruction).groups()
+            warmth = {city: ask(environment, location=city, day=day) for city in (entry, other)}
+            heat = {city: outcome.structured["temperature"] for city, outcome in warmth.items()}
             best = max(heat, key=heat.get)
             assert reference == ("equal" if len(set(heat.values())) == 1 else best)
             continue
         (city,) = re.findall(r"does (.*) have on", task.instruction)
-        found = ask(environment, location=city, day=day, unit=unit).structured
-        assert any(same_answer(str(value), reference) for value in found.values())
+        result = ask(environment, location=city, day=day, unit=unit).structured
+        assert any(same_answer(str(value), reference) for value in result.values())
 
 
 def test_a_split_that_is_not_there_is_refused():

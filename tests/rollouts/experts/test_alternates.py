@@ -40,16 +40,16 @@ def test_beside_a_bad_step_stands_what_the_expert_would_have_done():
 
 def test_beside_the_expert_s_step_stands_what_the_agent_would_have_done():
     run = play(lambda request: look("x"), limits=Limits(max_turns=3))
-    beside = {branch.parent_step: branch.steps[0] for branch in run.branches}
+    extra_keys = {branch.parent_step: branch.steps[0] for branch in run.branches}
     # A bad step by the agent, a bad step after which it is stuck, and the expert's.
-    assert {step: one.actor for step, one in beside.items()} == {
+    assert {step: extra_key.actor for step, extra_key in extra_keys.items()} == {
         1: "expert",
         2: "expert",
         3: "agent",
     }
-    assert beside[3].labels == ["REWARD_BAD_TOOL_CALL"]
-    assert beside[3].observations[0].error_type == "execution"
-    assert beside[3].observations[0].call_id == beside[3].calls[0].call_id
+    assert extra_keys[3].labels == ["REWARD_BAD_TOOL_CALL"]
+    assert extra_keys[3].observations[0].error_type == "execution"
+    assert extra_keys[3].observations[0].call_id == extra_keys[3].calls[0].call_id
 
 
 def test_a_good_step_by_the_agent_has_no_alternate_and_an_answer_never_has_one():
@@ -86,7 +86,7 @@ def test_alternates_have_ids_of_their_own_and_the_turn_of_their_step():
     run = play(
         lambda _: Turn(calls=(call,)), environment=Talking(), task=TASK, limits=Limits(max_turns=3)
     )
-    ids = [one.call_id for run_ in (run, *run.branches) for s in run_.steps for one in s.calls]
+    ids = [item.call_id for run_ in (run, *run.branches) for s in run_.steps for item in s.calls]
     assert len(ids) == len(set(ids)) > 3
     turns = {step.step: step.turn for step in run.steps}
     for branch in run.branches:
@@ -160,7 +160,8 @@ def test_the_same_seed_gives_the_same_bytes():
         run = play(lambda request: look("x"), limits=Limits(max_turns=6))
         parts = [run, *run.branches]
         return [
-            one.model_dump_json() + "".join(s.model_dump_json() for s in one.steps) for one in parts
+            part.model_dump_json() + "".join(s.model_dump_json() for s in part.steps)
+            for part in parts
         ]
 
     assert text() == text()

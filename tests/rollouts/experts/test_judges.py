@@ -22,7 +22,7 @@ from adp.rollouts.experts.judges import (
 from adp.rollouts.policies.scripted import Scripted
 from adp.rollouts.policy import InfrastructureError
 from adp.rollouts.turns import Turn
-from tests.rollouts.collecting.worlds import acts, look, play, told
+from tests.rollouts.collecting.worlds import acts, facts_of, look, play
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_policies_as_judges():
     # The witness says that nothing was seen, so the expert begins at the beginning.
     assert acts(run) == ["a:look a", "a:look c", "e:look a"]
     assert run.steps[3].reasoning == "I saw that b lies at a."
-    counts = told(run)["counts"]
+    counts = facts_of(run)["counts"]
     assert {name: counts[name] for name in counts if "." in name} == {
         "overseer.yes": 1,
         "witness.no": 1,

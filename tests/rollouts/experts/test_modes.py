@@ -25,11 +25,11 @@ from tests.rollouts.collecting.worlds import (
     Chain,
     Knowing,
     acts,
+    facts_of,
     gold_turn,
     labels,
     look,
     play,
-    told,
 )
 
 BAD, STUCK, GOOD = "BAD_TOOL_CALL", "AGENT_STUCK", "SUCCESS_TOOL_CALL"
@@ -41,7 +41,7 @@ BAD, STUCK, GOOD = "BAD_TOOL_CALL", "AGENT_STUCK", "SUCCESS_TOOL_CALL"
 def test_none_is_the_agent_alone():
     run = play([look("x"), look("a"), Turn(text="d")], mode="none")
     assert acts(run) == ["a:look x", "a:look a", "a:=d"]
-    assert told(run)["tracker"] == [0, 0, 0]
+    assert facts_of(run)["tracker"] == [0, 0, 0]
     assert labels(run) == [[BAD], [GOOD], []]
     assert run.branches == []
 
@@ -52,7 +52,7 @@ def test_ground_truth_is_the_reference_run_with_its_thoughts():
     assert acts(run) == ["e:look a", "e:look b", "e:look c", "e:=d"]
     thoughts = [step.reasoning for step in run.steps if step.source == "agent"]
     assert thoughts == ["gold thought a", "gold thought b", "gold thought c", "all seen"]
-    assert (run.success, told(run)["tracker"]) == (True, [1, 1, 1, 1])
+    assert (run.success, facts_of(run)["tracker"]) == (True, [1, 1, 1, 1])
 
 
 @settings(max_examples=25)
@@ -63,14 +63,14 @@ def test_random_draws_from_the_seed_of_the_turn(probability, seed, compat):
     draws = [random.Random(f"assist/{turn_seed(seed, n)}").random() for n in range(6)]
     bar = 1 - chance["m3_epsilon"] if compat else probability
     wanted = [int(draw < bar) for draw in draws]
-    assert told(run)["tracker"] == wanted[: len(told(run)["tracker"])]
-    assert len(told(run)["tracker"]) == 6 or run.terminated
+    assert facts_of(run)["tracker"] == wanted[: len(facts_of(run)["tracker"])]
+    assert len(facts_of(run)["tracker"]) == 6 or run.terminated
 
 
 @pytest.mark.parametrize(("epsilon", "actor"), [(1.0, "a"), (0.0, "e")])
 def test_m3_s_epsilon_is_the_chance_of_the_agent(epsilon, actor):
     run = play([look("a"), Turn(text="d")], mode="random", m3_epsilon=epsilon)
-    assert {one[0] for one in acts(run)} == {actor}
+    assert {act[0] for act in acts(run)} == {actor}
 
 
 @pytest.mark.parametrize(
@@ -94,8 +94,8 @@ def test_settings_that_do_not_fit_are_refused(wrong):
 def test_rule_1_no_help_before_the_first_steps():
     script = [look("x")] * 3
     run = play(script, init_limit=3, limits=Limits(max_turns=4))
-    assert told(run)["tracker"] == [0, 0, 0, 1]
-    assert [STUCK in found for found in labels(run)] == [False, False, True, False]
+    assert facts_of(run)["tracker"] == [0, 0, 0, 1]
+    assert [STUCK in label for label in labels(run)] == [False, False, True, False]
 
 
 def test_rule_2_no_two_interventions_in_a_row():
@@ -103,9 +103,9 @@ def test_rule_2_no_two_interventions_in_a_row():
     # The last two steps before the fifth are an error and the expert's, so no rule asks.
     judges = Judges(overseer=lambda _: True)
     always = play(lambda _: look("x"), judges=judges, limits=Limits(max_turns=6))
-    assert told(always)["tracker"] == [0, 0, 1, 0, 1, 0]
-    tracker = told(run)["tracker"]
-    assert all(one + two < 2 for one, two in itertools.pairwise(tracker))
+    assert facts_of(always)["tracker"] == [0, 0, 1, 0, 1, 0]
+    tracker = facts_of(run)["tracker"]
+    assert all(result + two < 2 for result, two in itertools.pairwise(tracker))
 
 
 def test_rule_3_errors_only():
@@ -124,9 +124,9 @@ def test_rule_3_by_the_text_as_m3_does_it():
 
     script = [look("x"), look("y"), look("z")]
     run = play(script, environment=Silent(), limits=Limits(max_turns=3))
-    assert told(run)["tracker"] == [0, 0, 0]
+    assert facts_of(run)["tracker"] == [0, 0, 0]
     run = play(script, environment=Silent(), limits=Limits(max_turns=3), errors="text")
-    assert told(run)["tracker"] == [0, 0, 1]
+    assert facts_of(run)["tracker"] == [0, 0, 1]
 
 
 def test_rule_4_the_same_action_again():
@@ -135,7 +135,7 @@ def test_rule_4_the_same_action_again():
     assert acts(run) == ["a:look a", "a:look a", "e:look b"]
     assert labels(run)[1] == [GOOD, STUCK]
     varied = play([look("a"), look("b"), look("a"), look("b")], limits=Limits(max_turns=4))
-    assert told(varied)["tracker"] == [0, 0, 0, 0]
+    assert facts_of(varied)["tracker"] == [0, 0, 0, 0]
 
 
 def test_rule_5_the_overseer_is_asked_last():
@@ -147,33 +147,33 @@ def test_rule_5_the_overseer_is_asked_last():
 
     script = [look("a"), look("b"), look("a"), look("c")]
     run = play(script, judges=Judges(overseer=overseer), limits=Limits(max_turns=4))
-    assert told(run)["tracker"] == [0, 0, 0, 1]
+    assert facts_of(run)["tracker"] == [0, 0, 0, 1]
     plan = ("what is at a?", "what is at b?", "what is at c?")
     assert asked == [(2, plan, TASK.instruction), (3, plan, TASK.instruction)]
-    assert told(run)["counts"]["overseer.yes"] == 1
-    assert told(run)["counts"]["stuck_by_overseer"] == 1
+    assert facts_of(run)["counts"]["overseer.yes"] == 1
+    assert facts_of(run)["counts"]["stuck_by_overseer"] == 1
 
 
 def test_an_overseer_that_cannot_be_read_says_no():
     judges = Judges(overseer=lambda _: None)
     run = play([look("a"), look("b"), look("c")], judges=judges, limits=Limits(max_turns=3))
-    assert told(run)["tracker"] == [0, 0, 0]
-    assert told(run)["counts"]["overseer.unreadable"] == 2
+    assert facts_of(run)["tracker"] == [0, 0, 0]
+    assert facts_of(run)["counts"]["overseer.unreadable"] == 2
 
 
 def test_other_modes_say_stuck_only_with_an_overseer():
-    assert all(STUCK not in found for found in labels(play([look("x")] * 4, mode="none")))
+    assert all(STUCK not in label for label in labels(play([look("x")] * 4, mode="none")))
     judges = Judges(overseer=lambda _: False)
     run = play([look("x")] * 3, mode="none", judges=judges, limits=Limits(max_turns=3))
-    assert [STUCK in found for found in labels(run)] == [False, True, True]
-    assert told(run)["tracker"] == [0, 0, 0]
+    assert [STUCK in label for label in labels(run)] == [False, True, True]
+    assert facts_of(run)["tracker"] == [0, 0, 0]
 
 
 def test_the_answer_is_always_the_expert_s():
     run = play([look("a"), Turn(text="wrong"), Turn(text="wrong"), Turn(text="wrong")])
     # The expert looks at what was not seen before it answers, as in M3.
     assert acts(run) == ["a:look a", "e:look b", "e:look c", "e:=d"]
-    assert told(run)["counts"]["answers_discarded"] == 3
+    assert facts_of(run)["counts"]["answers_discarded"] == 3
     extra = json.loads(run.steps[-1].extra)
     assert (extra["expert_because"], extra["discarded_answer"]) == ("final", "wrong")
 
@@ -213,17 +213,17 @@ def test_informed_as_m3_writes_it(script, init_limit, recent_limit, says):
         history = steps[: n + 1]
         recent = history[-recent_limit:]
         keys = {
-            (json.dumps([(c.name, json.loads(c.arguments)) for c in one.calls]), one.text)
-            for one in recent
+            (json.dumps([(c.name, json.loads(c.arguments)) for c in item.calls]), item.text)
+            for item in recent
         }
         if len(history) < init_limit or step.actor == "expert":
             expert = False
-        elif all(seen.is_error for one in recent for seen in one.observations) or len(keys) == 1:
+        elif all(seen.is_error for item in recent for seen in item.observations) or len(keys) == 1:
             expert = True
         else:
             expert = next(answers, False)
         assert ("REWARD_AGENT_STUCK" in step.labels) == expert
-    assert told(run)["tracker"] == [int(step.actor == "expert") for step in steps]
+    assert facts_of(run)["tracker"] == [int(step.actor == "expert") for step in steps]
 
 
 # ---- the expert ----------------------------------------------------------------------------
@@ -312,4 +312,4 @@ def test_an_expert_that_knows_nothing_more_leaves_the_turn_to_the_agent():
     script = [look("a"), Turn(text="d"), Turn(text="d")]
     run = play(script, task=task)
     assert acts(run) == ["a:look a", "e:look ?", "a:=d"]
-    assert told(run)["counts"]["expert_silent"] == 1
+    assert facts_of(run)["counts"]["expert_silent"] == 1

@@ -13,7 +13,7 @@ from adp_schema.model import Task
 from adp_schema.seal_store import seal
 from adp_schema.store import Store
 from tests.curation.recipes import curate
-from tests.rollouts.collecting.worlds import Chain, acts, gold_turn, look, play, told
+from tests.rollouts.collecting.worlds import Chain, acts, facts_of, gold_turn, look, play
 
 ALTERNATES = {"rule": "alternates", "prefer": "actor", "actors": ["expert", "agent"]}
 
@@ -49,7 +49,7 @@ def test_alternates_become_pairs_that_can_be_rendered(collected, tmp_path, optio
     pairs = list(pairs_of(store))
     branches = [branch for run in runs for branch in run.branches]
     assert len(pairs) == len(branches) > 8
-    steps = {one.trajectory_id: one for run in runs for one in (run, *run.branches)}
+    steps = {branch.trajectory_id: branch for run in runs for branch in (run, *run.branches)}
     for pair in pairs:
         assert not isinstance(pair, BadPair), pair.reason
         row = pair.pair
@@ -60,10 +60,10 @@ def test_alternates_become_pairs_that_can_be_rendered(collected, tmp_path, optio
             run = steps[side]
             (step,) = [step for step in run.steps if step.step == row.context_up_to]
             assert step.actor == actor
-            (own,) = chat.trained()
-            message = chat.messages[own]
+            (ours,) = chat.trained()
+            message = chat.messages[ours]
             assert message.role == "assistant"
-            assert own == pair.shared
+            assert ours == pair.shared
             assert [call.name for call in message.calls or ()] == [c.name for c in step.calls]
     kinds = {(bool(p.chosen.messages[p.shared].calls), bool(p.rejected.messages[p.shared].calls))
              for p in pairs}  # fmt: skip
@@ -73,13 +73,15 @@ def test_alternates_become_pairs_that_can_be_rendered(collected, tmp_path, optio
 def test_the_context_of_a_pair_is_the_run_before_the_step(collected, tmp_path):
     path, runs = collected
     curate({"runs": str(path)}, tmp_path / "out", {"pairs": {"rule": "m3_step"}})
-    found = {(p.pair.context_id, p.pair.context_up_to): p for p in
+    ps = {(p.pair.context_id, p.pair.context_up_to): p for p in
              pairs_of(Store.open(str(tmp_path / "out")))}  # fmt: skip
     run = runs[0]
     assert acts(run)[2] == "e:look a"
-    pair = found[run.trajectory_id, 3]
-    said = [(message.role, message.reasoning) for message in pair.chosen.messages[: pair.shared]]
-    assert said == [
+    pair = ps[run.trajectory_id, 3]
+    messages = [
+        (message.role, message.reasoning) for message in pair.chosen.messages[: pair.shared]
+    ]
+    assert messages == [
         ("user", None),
         *(("assistant", "thought 0"), ("tool", None)),
         *(("assistant", "thought 1"), ("tool", None)),
@@ -92,13 +94,13 @@ def test_a_store_gives_back_who_acted(collected):
     store = Store.open(str(path))
     for run in runs:
         back = store.get(run.trajectory_id)
-        assert told(back) == told(run)
+        assert facts_of(back) == facts_of(run)
         assert [step.actor for step in back.steps] == [step.actor for step in run.steps]
     columns = ("parent_id", "parent_step", "branch_kind")
-    found = {row for row in store.scan("trajectories").select(columns).collect().iter_rows()}
+    rows = {row for row in store.scan("trajectories").select(columns).collect().iter_rows()}
     made = {
         (run.trajectory_id, branch.parent_step, "alternate")
         for run in runs
         for branch in run.branches
     }
-    assert found - {(None, None, None)} == made
+    assert rows - {(None, None, None)} == made

@@ -34,8 +34,8 @@ def test_facts_of_the_task_come_before_those_of_the_run():
     facts = [{"query": "Q", "gold_answer": None, "was_truncated": True}, None, 3]
     gold = [gold_turn("One?", "a", "b"), gold_turn("Two?", "b", "c")]
     task = Task(gold_trajectory=json.dumps(gold), turns=json.dumps(facts))
-    one, two = gold_of(task)
-    assert (one.query, one.answer, one.truncated) == ("Q", "b", True)
+    result, two = gold_of(task)
+    assert (result.query, result.answer, result.truncated) == ("Q", "b", True)
     assert (two.query, two.answer, two.truncated) == ("Two?", "c", False)
 
 
@@ -53,8 +53,8 @@ def test_expected_calls_stand_in_where_no_call_can_be_read():
 @settings(max_examples=60)
 @given(TASK, VALUE)
 def test_whatever_a_task_holds_it_is_read(task, value):
-    for one in (task, Task(gold_trajectory=json.dumps([[value], [value]]))):
-        for turn in gold_of(one):
+    for item in (task, Task(gold_trajectory=json.dumps([[value], [value]]))):
+        for turn in gold_of(item):
             assert turn.steps
             assert all(step.turn.calls or step.turn.text is not None for step in turn.steps)
 
@@ -102,8 +102,8 @@ def test_messages_of_several_turns():
         message("user", "Two?"),
         message("assistant", "I know: c"),
     ]
-    one, two = gold_of(Task(gold_trajectory=json.dumps(messages)))
-    assert (one.query, one.answer, len(one.steps)) == ("One?", "b", 2)
+    result, two = gold_of(Task(gold_trajectory=json.dumps(messages)))
+    assert (result.query, result.answer, len(result.steps)) == ("One?", "b", 2)
     assert (two.query, two.answer, len(two.steps)) == ("Two?", "I know: c", 1)
     silent = Task(gold_trajectory=json.dumps(messages[:3]), answers='["b"]')
     (turn,) = gold_of(silent)
@@ -114,9 +114,9 @@ def test_an_expert_walks_messages():
     messages = [
         message("user", "Where does a lead?"),
         *(
-            one
+            item
             for key in "abc"
-            for one in (message("assistant", None, key), message("tool", f"{{'value': '{key}'}}"))
+            for item in (message("assistant", None, key), message("tool", f"{{'value': '{key}'}}"))
         ),
         message("assistant", "d"),
     ]
@@ -138,11 +138,11 @@ def test_expected_calls_belong_to_turns_of_the_user():
     calls = [{"name": "a", "turn": 0}, {"name": "b", "turn": 2}, {"name": "c", "turn": 2}]
     turns = [{"query": text} for text in ("one", "two", "three")]
     task = Task(expected_calls=json.dumps(calls), turns=json.dumps(turns), answers='["yes"]')
-    found = gold_of(task)
-    names = [[call.name for step in turn.steps for call in step.turn.calls] for turn in found]
+    gold = gold_of(task)
+    names = [[call.name for step in turn.steps for call in step.turn.calls] for turn in gold]
     assert names == [["a"], [], ["b", "c"]]
-    assert [turn.query for turn in found] == ["one", "two", "three"]
-    assert [turn.answer for turn in found] == [None, None, "yes"]
+    assert [turn.query for turn in gold] == ["one", "two", "three"]
+    assert [turn.answer for turn in gold] == [None, None, "yes"]
     odd = [{"name": "a", "turn": 9}, {"name": "b", "turn": True}, {"name": "c", "turn": "1"}]
     (first, *rest) = gold_of(task.model_copy(update={"expected_calls": json.dumps(odd)}))
     assert len(first.steps) == 3

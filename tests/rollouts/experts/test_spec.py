@@ -36,7 +36,7 @@ def test_a_spec_names_mode_limits_and_judges(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("sometimes", "modes: none, ground_truth, random, informed"),
         ("random", "needs one of expert_probability and m3_epsilon"),
@@ -44,8 +44,8 @@ def test_a_spec_names_mode_limits_and_judges(tmp_path):
         ("informed:overseer=nobody", "nobody"),
     ],
 )
-def test_what_is_wrong_with_a_spec(text, said):
-    with pytest.raises(UsageError, match=said):
+def test_what_is_wrong_with_a_spec(text, message):
+    with pytest.raises(UsageError, match=message):
         cast_of(Scripted([]), text)
 
 

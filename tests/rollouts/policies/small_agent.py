@@ -44,20 +44,20 @@ BROKEN = task(9, 9)
 BROKEN_CALL = '<tool_call>{"name": "add", "arg</tool_call>'
 
 
-def conversation(one: Task, broken: bool = False) -> list[dict[str, Any]]:
-    a, b = one.instruction.split("+")
+def conversation(value: Task, broken: bool = False) -> list[dict[str, Any]]:
+    a, b = value.instruction.split("+")
     arguments = f'{{"a": {a}, "b": {b}}}'
-    answer = json.loads(one.answers)[0]
+    answer = json.loads(value.answers)[0]
     call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": arguments}}
-    said: list[dict[str, Any]] = [
+    output: list[dict[str, Any]] = [
         {"role": "assistant", "content": "", "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "c1", "name": "add", "content": answer},
         {"role": "assistant", "content": answer},
     ]
     if broken:
-        said = [{"role": "assistant", "content": BROKEN_CALL}]
-    first = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": one.instruction}]
-    return first + said
+        output = [{"role": "assistant", "content": BROKEN_CALL}]
+    first = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": value.instruction}]
+    return first + output
 
 
 def train(model: Any, tokenizer: Any, chats: list[list[dict[str, Any]]], steps: int = 60) -> float:
@@ -74,11 +74,11 @@ def train(model: Any, tokenizer: Any, chats: list[list[dict[str, Any]]], steps: 
     loss = float("inf")
     model.train()
     for _ in range(steps):
-        found = model(**batch, labels=labels).loss
-        found.backward()
+        result = model(**batch, labels=labels).loss
+        result.backward()
         optimizer.step()
         optimizer.zero_grad()
-        loss = float(found.detach())
+        loss = float(result.detach())
         if loss < 0.01:
             break
     model.eval()
@@ -90,7 +90,7 @@ def write_agent(folder: Path) -> Path:
     from adp.rendering.tiny import tiny_model, tiny_tokenizer
 
     model, tokenizer = tiny_model(), tiny_tokenizer()
-    chats = [conversation(one) for one in TASKS] + [conversation(BROKEN, broken=True)]
+    chats = [conversation(item) for item in TASKS] + [conversation(BROKEN, broken=True)]
     train(model, tokenizer, chats, 200)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

@@ -46,7 +46,7 @@ def reference(model, job, ends):
     """Row by row, by transformers."""
     ids = torch.tensor([job.ids])
     with torch.inference_mode():
-        found = model.generate(
+        result = model.generate(
             ids,
             attention_mask=torch.ones_like(ids),
             max_new_tokens=job.longest,
@@ -54,7 +54,7 @@ def reference(model, job, ends):
             eos_token_id=sorted(ends),
             pad_token_id=0,
         )
-    return found[0, len(job.ids) :].tolist()
+    return result[0, len(job.ids) :].tolist()
 
 
 @pytest.mark.parametrize("memory", [0, 1 << 24])
@@ -65,9 +65,9 @@ def test_batches_write_what_transformers_writes_row_by_row(model, memory):
     wanted = [reference(model, job, ends) for job in jobs(12)]
     assert len({len(row) for row in wanted}) > 2
     generator = Generator(model, ends, SamplingSettings(), memory)
-    found = generator.generate(jobs(12))
-    assert [row.ids for row in found] == wanted
-    assert [row.ended for row in found] == [row[-1] in ends for row in wanted]
+    result = generator.generate(jobs(12))
+    assert [row.ids for row in result] == wanted
+    assert [row.ended for row in result] == [row[-1] in ends for row in wanted]
 
 
 def test_a_conversation_that_goes_on_is_read_from_where_it_was(model):
@@ -79,11 +79,11 @@ def test_a_conversation_that_goes_on_is_read_from_where_it_was(model):
     forward = model.forward
     model.forward = lambda **given: read.append(given["input_ids"].numel()) or forward(**given)
     try:
-        found = generator.generate(first)
+        result = generator.generate(first)
         more = [7, 8, 9, *range(20, 30)]
         second = [
             GenerationJob([*job.ids, *row.ids, *more], 99, 8)
-            for job, row in zip(first, found, strict=True)
+            for job, row in zip(first, result, strict=True)
         ]
         read.clear()
         again = generator.generate(second)
@@ -96,12 +96,12 @@ def test_a_conversation_that_goes_on_is_read_from_where_it_was(model):
 
 def test_log_probabilities_are_those_of_the_model(model):
     (job,) = jobs(1, longest=6)
-    (found,) = Generator(model, {END}, SamplingSettings(temperature=0.7)).generate([job])
-    ids = torch.tensor([[*job.ids, *found.ids]])
+    (result,) = Generator(model, {END}, SamplingSettings(temperature=0.7)).generate([job])
+    ids = torch.tensor([[*job.ids, *result.ids]])
     with torch.inference_mode():
         scores = model(ids).logits.log_softmax(-1)[0]
-    wanted = [float(scores[len(job.ids) + n - 1, token]) for n, token in enumerate(found.ids)]
-    assert found.logprobs == pytest.approx(wanted, abs=1e-4)
+    wanted = [float(scores[len(job.ids) + n - 1, token]) for n, token in enumerate(result.ids)]
+    assert result.logprobs == pytest.approx(wanted, abs=1e-4)
 
 
 def test_what_is_drawn_depends_on_the_seed_and_not_on_the_batch(model):
@@ -168,18 +168,18 @@ def test_the_longest_known_beginning_is_found(kept, limit):
         table.keep(ids, [(Part(len(ids)), Part(0))])
         assert table.size <= limit
     for ids in kept:
-        length, found = table.find(ids)
-        known = [one for one in kept if len(one) <= limit]
+        length, result = table.find(ids)
+        known = [item for item in kept if len(item) <= limit]
         longest = max(
             (
                 size
                 for size in range(0, len(ids), BLOCK)
-                if any(one[:size] == ids[:size] and size <= len(one) for one in known)
+                if any(item[:size] == ids[:size] and size <= len(item) for item in known)
             ),
             default=0,
         )
         if limit == 10**6:
             assert length == longest
         assert length <= longest
-        assert (found is None) == (length == 0)
-        assert found is None or list(found.ids[:length]) == ids[:length]
+        assert (result is None) == (length == 0)
+        assert result is None or list(result.ids[:length]) == ids[:length]

@@ -58,9 +58,9 @@ def play(server, limits=None, about=ABOUT, **settings):
 
 def test_an_episode_with_a_call_and_an_answer():
     with serving(calling(), say("5")) as server:
-        found = play(server, temperature=0.5, max_tokens=64, stop=["END"])
-    assert (found.success, found.final_answer, found.error_type) == (True, "5", None)
-    step = found.steps[1]
+        entry = play(server, temperature=0.5, max_tokens=64, stop=["END"])
+    assert (entry.success, entry.final_answer, entry.error_type) == (True, "5", None)
+    step = entry.steps[1]
     assert (step.model, step.response_id, step.stop_reason) == ("m", "r1", "tool_calls")
     assert (step.tokens_in, step.tokens_out) == (10, 3)
     first, second = (seen.body for seen in server.seen)
@@ -68,9 +68,9 @@ def test_an_episode_with_a_call_and_an_answer():
     assert (first["temperature"], first["max_tokens"], first["stop"]) == (0.5, 64, ["END"])
     assert first["tools"][0]["function"]["name"] == "add"
     assert first["seed"] != second["seed"]
-    told, result = second["messages"][1:]
-    assert told["content"] is None
-    assert told["tool_calls"][0]["function"] == {"name": "add", "arguments": '{"a": 2, "b": 3}'}
+    messages, result = second["messages"][1:]
+    assert messages["content"] is None
+    assert messages["tool_calls"][0]["function"] == {"name": "add", "arguments": '{"a": 2, "b": 3}'}
     expected = {"role": "tool", "tool_call_id": "c1", "name": "add", "content": "5"}
     assert result == expected
     assert "authorization" not in server.seen[0].headers
@@ -96,9 +96,9 @@ TRANSIENT = {
 @pytest.mark.parametrize("name", TRANSIENT)
 def test_what_fails_once_is_asked_again(name):
     with serving(TRANSIENT[name], say("5")) as server:
-        found = play(server)
-    assert (found.success, found.error_type, len(server.seen)) == (True, None, 2)
-    assert json.loads(found.steps[1].extra)["tries"] == 2
+        result = play(server)
+    assert (result.success, result.error_type, len(server.seen)) == (True, None, 2)
+    assert json.loads(result.steps[1].extra)["tries"] == 2
     assert server.seen[0].body == server.seen[1].body
 
 
@@ -116,10 +116,10 @@ LASTING = {
 def test_what_fails_for_ever_is_no_fault_of_the_agent(name):
     step, kind = LASTING[name]
     with serving(step) as server:
-        found = play(server)
-    assert (found.error_type, found.stop_reason) == ("infrastructure", kind)
-    assert (found.success, found.terminated, found.truncated) == (None, False, None)
-    assert "failed 3 times" in found.error_message
+        result = play(server)
+    assert (result.error_type, result.stop_reason) == ("infrastructure", kind)
+    assert (result.success, result.terminated, result.truncated) == (None, False, None)
+    assert "failed 3 times" in result.error_message
     assert len(server.seen) == 3
 
 
@@ -135,10 +135,10 @@ def play_all(server, *instructions, limits=None, **settings):
         try:
             return [
                 await run_episode(
-                    replace(ABOUT, task=Task(task_id=said, instruction=said, answers='["5"]')),
+                    replace(ABOUT, task=Task(task_id=name, instruction=name, answers='["5"]')),
                     Adder(), Alone(policy), limits,
                 )
-                for said in instructions
+                for name in instructions
             ]  # fmt: skip
         finally:
             await policy.close()
@@ -148,15 +148,15 @@ def play_all(server, *instructions, limits=None, **settings):
 
 def test_the_same_500_twice_means_that_the_model_wrote_what_cannot_be_read():
     with serving(calling(), UNREAD, UNREAD, say("5")) as server:
-        found = play(server, retries=50)
+        result = play(server, retries=50)
     assert len(server.seen) == 4
-    assert (found.success, found.error_type) == (True, None)
-    assert found.steps[2].observations[0].error_type == "parsing"
-    assert "Failed to parse tool call" in found.steps[2].observations[0].text
+    assert (result.success, result.error_type) == (True, None)
+    assert result.steps[2].observations[0].error_type == "parsing"
+    assert "Failed to parse tool call" in result.steps[2].observations[0].text
     # An agent that does it for ever is cut by its own budget, not by a count of retries.
     with serving(calling(), UNREAD) as server:
-        found = play(server, Limits(max_turns=3), retries=50)
-    assert (found.truncated, found.stop_reason, len(server.seen)) == (True, "max_turns", 5)
+        result = play(server, Limits(max_turns=3), retries=50)
+    assert (result.truncated, result.stop_reason, len(server.seen)) == (True, "max_turns", 5)
 
 
 INSIDE = answer({"error": {"message": "worker died", "code": 500}})
@@ -165,9 +165,9 @@ INSIDE = answer({"error": {"message": "worker died", "code": 500}})
 @pytest.mark.parametrize("dead", [answer(b"worker died", 500), INSIDE])
 def test_a_server_that_never_answered_is_broken(dead):
     with serving(dead) as server:
-        found = play(server)
-    assert (found.error_type, found.stop_reason) == ("infrastructure", "http_500")
-    assert (found.success, len(server.seen)) == (None, 3)
+        result = play(server)
+    assert (result.error_type, result.stop_reason) == ("infrastructure", "http_500")
+    assert (result.success, len(server.seen)) == (None, 3)
 
 
 @pytest.mark.parametrize("dead", [answer(b"worker died", 500), INSIDE])
@@ -178,71 +178,71 @@ def test_a_server_that_says_the_same_in_every_conversation_is_broken(dead):
         )
     assert first.success is True
     assert second.steps[1].observations[0].error_type == "parsing"  # nothing else is known yet
-    for found in (third, fourth, again):
-        assert (found.error_type, found.stop_reason) == ("infrastructure", "http_500")
+    for item in (third, fourth, again):
+        assert (item.error_type, item.stop_reason) == ("infrastructure", "http_500")
 
 
 @pytest.mark.parametrize("code", [-1, 0, 200, 10**30, "x", None, [1]])
 def test_an_odd_code_of_an_error_is_the_server_s(code):
     with serving(answer({"error": {"message": "no", "code": code}})) as server:
-        found = play(server)
-    assert (found.error_type, found.stop_reason) == ("infrastructure", "http_500")
+        result = play(server)
+    assert (result.error_type, result.stop_reason) == ("infrastructure", "http_500")
 
 
 @pytest.mark.parametrize("error", [{"code": 0}, "a warning", {"code": 500, "message": "x"}])
 def test_an_answer_counts_whatever_stands_beside_it(error):
     with serving(answer({**message(content="5"), "error": error})) as server:
-        found = play(server)
-    assert (found.success, len(server.seen)) == (True, 1)
+        result = play(server)
+    assert (result.success, len(server.seen)) == (True, 1)
     with serving(events({**delta(content="5"), "error": error}, delta("stop"))) as server:
-        found = play(server, stream=True)
-    assert (found.success, len(server.seen)) == (True, 1)
+        result = play(server, stream=True)
+    assert (result.success, len(server.seen)) == (True, 1)
 
 
 def test_choices_that_say_that_they_are_an_error_are_one():
     body = message(content="half", finish_reason="error")
     body["error"] = {"code": 503, "message": "upstream"}
     with serving(answer(body)) as server:
-        found = play(server)
-    assert (found.error_type, found.stop_reason) == ("infrastructure", "http_503")
+        result = play(server)
+    assert (result.error_type, result.stop_reason) == ("infrastructure", "http_503")
 
 
 def test_different_500s_are_the_server_s():
     steps = [answer({"error": {"message": f"worker {n} died"}}, 500) for n in range(3)]
     with serving(*steps) as server:
-        found = play(server)
-    assert (found.error_type, found.stop_reason) == ("infrastructure", "http_500")
+        result = play(server)
+    assert (result.error_type, result.stop_reason) == ("infrastructure", "http_500")
     assert len(server.seen) == 3
 
 
 def test_a_500_between_two_others_is_not_the_same_twice_in_a_row():
     same = answer(b"oops", 500)
     with serving(same, TRANSIENT["503"], same, say("5")) as server:
-        found = play(server, retries=3)
-    assert (found.success, len(server.seen)) == (True, 4)
+        result = play(server, retries=3)
+    assert (result.success, len(server.seen)) == (True, 4)
 
 
 @pytest.mark.parametrize("step", [slow(PATIENCE), dripping])
 def test_a_slow_answer_is_a_timeout(step):
     with serving(step) as server:
-        found = play(server, timeout=1.0, retries=1)
+        result = play(server, timeout=1.0, retries=1)
         until(lambda: len(server.seen) >= 2)
-    assert (found.error_type, found.stop_reason) == ("infrastructure", "timeout")
+    assert (result.error_type, result.stop_reason) == ("infrastructure", "timeout")
     assert len(server.seen) == 2
 
 
 def test_the_time_of_the_episode_goes_before_the_patience():
     with serving(slow(PATIENCE)) as server:
-        found = play(server, Limits(max_seconds=3), timeout=PATIENCE)
-    assert (found.error_type, found.stop_reason, found.success) == (
+        result = play(server, Limits(max_seconds=3), timeout=PATIENCE)
+    assert (result.error_type, result.stop_reason, result.success) == (
         "infrastructure", "timeout", None,
     )  # fmt: skip
 
 
 def test_the_time_for_all_tries_is_bounded():
     with serving(answer(b"", 429, retry_after="3600")) as server:
-        found = play(server, longest_wait=600.0, retry_seconds=5.0, retries=100)
-    assert (found.error_type, found.stop_reason) == ("infrastructure", "rate_limit")
+        result = play(server, longest_wait=600.0, retry_seconds=5.0, retries=100)
+    assert (result.error_type, result.stop_reason) == ("infrastructure", "rate_limit")
     assert len(server.seen) == 1
 
 
@@ -250,10 +250,10 @@ def test_nobody_listens():
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}/v1"
-        found = play(url)
-    assert (found.error_type, found.stop_reason) == ("infrastructure", "connection")
-    assert "failed 3 times" in found.error_message
-    assert found.error_message.endswith("; start the server, or set base_url to where it is")
+        result = play(url)
+    assert (result.error_type, result.stop_reason) == ("infrastructure", "connection")
+    assert "failed 3 times" in result.error_message
+    assert result.error_message.endswith("; start the server, or set base_url to where it is")
 
 
 def test_an_answer_without_end_is_not_read_to_its_end(monkeypatch):
@@ -261,15 +261,15 @@ def test_an_answer_without_end_is_not_read_to_its_end(monkeypatch):
     with serving(answer(b" " * (2 << 20))) as server:
         given = {"model": "m", "base_url": server.url, **QUICK}
         policy = OpenAIPolicy(OpenAISettings.model_validate(given))
-        found = asyncio.run(run_episode(ABOUT, Adder(), Alone(policy)))
-    assert (found.error_type, found.stop_reason) == ("infrastructure", "too_large")
+        result = asyncio.run(run_episode(ABOUT, Adder(), Alone(policy)))
+    assert (result.error_type, result.stop_reason) == ("infrastructure", "too_large")
 
 
 # ---- the caller's fault ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("status", "said", "told"),
+    ("status", "message", "messages"),
     [
         (401, "Incorrect key", "api_key_env"),
         (403, "no", "api_key_env"),
@@ -284,9 +284,9 @@ def test_an_answer_without_end_is_not_read_to_its_end(monkeypatch):
         (429, "You exceeded your current quota (insufficient_quota)", "quota"),
     ],
 )
-def test_a_wrong_call_is_one_sentence_and_is_not_made_again(status, said, told):
-    with serving(answer({"error": {"message": said}}, status)) as server:
-        with pytest.raises(UsageError, match=told) as caught:
+def test_a_wrong_call_is_one_sentence_and_is_not_made_again(status, message, messages):
+    with serving(answer({"error": {"message": message}}, status)) as server:
+        with pytest.raises(UsageError, match=messages) as caught:
             play(server)
         assert len(server.seen) == 1
     assert "\n" not in str(caught.value)
@@ -300,7 +300,7 @@ def test_a_refused_key_is_named_by_where_it_is_from(status, monkeypatch):
     none = "no key was sent: name the environment variable that holds it as api_key_env"
     wrong = "put a key into MY_KEY that may use this model, or name another as api_key_env"
     with serving(answer({"error": {"message": "Incorrect key"}}, status)) as server:
-        for settings, told in (
+        for settings, messages in (
             ({}, none),  # the key of OpenAI is for api.openai.com alone
             ({"api_key_env": None}, none),
             ({"api_key_env": "MY_KEY"}, wrong),
@@ -308,7 +308,7 @@ def test_a_refused_key_is_named_by_where_it_is_from(status, monkeypatch):
         ):
             with pytest.raises(UsageError) as caught:
                 play(server, **settings)
-            assert str(caught.value).endswith(f"HTTP {status}: Incorrect key; {told}")
+            assert str(caught.value).endswith(f"HTTP {status}: Incorrect key; {messages}")
     for seen, sent in zip(server.seen, (None, None, "Bearer sk-wrong", None), strict=True):
         assert seen.headers.get("authorization") == sent
 
@@ -321,8 +321,8 @@ def test_what_stays_broken_names_the_setting_that_helps():
     }
     for setting, step in lasting.items():
         with serving(step) as server:
-            found = play(server, timeout=0.2 if setting == "timeout" else 300.0)
-        assert setting in found.error_message.partition("; ")[2]
+            result = play(server, timeout=0.2 if setting == "timeout" else 300.0)
+        assert setting in result.error_message.partition("; ")[2]
         assert setting in OpenAISettings.model_fields
 
 
@@ -338,14 +338,14 @@ def test_without_a_model_or_a_key_the_call_says_what_to_give(monkeypatch):
 
 def test_a_refusal_of_one_request_among_others_does_not_end_the_run():
     with serving(calling(), answer({"error": "this message"}, 400)) as server:
-        found = play(server)
-    assert (found.error_type, found.stop_reason) == ("infrastructure", "bad_request")
-    assert "the endpoint answers HTTP 400: this message" in found.error_message
-    assert (len(server.seen), len(found.steps)) == (2, 2)
+        result = play(server)
+    assert (result.error_type, result.stop_reason) == ("infrastructure", "bad_request")
+    assert "the endpoint answers HTTP 400: this message" in result.error_message
+    assert (len(server.seen), len(result.steps)) == (2, 2)
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message",
     [
         {"code": "context_length_exceeded", "message": "too long"},
         {"message": "This model's maximum context length is 4096 tokens. However, you ..."},
@@ -353,11 +353,11 @@ def test_a_refusal_of_one_request_among_others_does_not_end_the_run():
         "prompt is too long: 210000 tokens > 200000 maximum",
     ],
 )
-def test_a_full_context_truncates_the_episode(said):
-    with serving(calling(), answer({"error": said}, 400)) as server:
-        found = play(server)
-    assert (found.truncated, found.stop_reason) == (True, "context_length")
-    assert (found.terminated, found.error_type, found.success) == (False, None, False)
+def test_a_full_context_truncates_the_episode(message):
+    with serving(calling(), answer({"error": message}, 400)) as server:
+        result = play(server)
+    assert (result.truncated, result.stop_reason) == (True, "context_length")
+    assert (result.terminated, result.error_type, result.success) == (False, None, False)
     assert len(server.seen) == 2
 
 
@@ -366,14 +366,14 @@ def test_the_key_is_sent_and_never_told(monkeypatch, caplog):
     echo = answer({"error": {"message": "Incorrect API key provided: sk-secret-1234"}}, 401)
     caplog.set_level("DEBUG")
     with serving(say("5"), echo) as server:
-        found = play(server, api_key_env="MY_KEY")
+        result = play(server, api_key_env="MY_KEY")
         assert server.seen[0].headers["authorization"] == "Bearer sk-secret-1234"
         with pytest.raises(UsageError, match=r"provided: \*\*\*") as caught:
             play(server, api_key_env="MY_KEY")
     settings = OpenAISettings(model="m", api_key_env="MY_KEY")
     policy = OpenAIPolicy(settings)
-    written = [found.model_dump_json(), str(caught.value), caplog.text, repr(settings)]
-    written += [step.model_dump_json() for step in found.steps] + [repr(vars(policy))]
+    written = [result.model_dump_json(), str(caught.value), caplog.text, repr(settings)]
+    written += [step.model_dump_json() for step in result.steps] + [repr(vars(policy))]
     assert not any("sk-secret" in text for text in written)
 
 
@@ -392,11 +392,11 @@ def test_nothing_that_was_sent_is_told(status, monkeypatch, caplog):
     monkeypatch.setenv("MY_KEY", SECRETS["key"])
     monkeypatch.setenv("MY_TOKEN", "Bearer " + SECRETS["x-token"])
     # One of them stands where a long message is cut.
-    told = " ".join(SECRETS.values()) + " " + "x" * 227 + SECRETS["x-plain"]
-    echo = answer({"error": {"message": told}}, status, location=f"/v2?k={SECRETS['url']}")
+    messages = " ".join(SECRETS.values()) + " " + "x" * 227 + SECRETS["x-plain"]
+    echo = answer({"error": {"message": messages}}, status, location=f"/v2?k={SECRETS['url']}")
     with serving(calling(), echo) as server:
         try:
-            found = play(
+            result = play(
                 f"{server.url}?api-key={SECRETS['url']}",
                 Limits(max_turns=2),
                 api_key_env="MY_KEY",
@@ -408,9 +408,9 @@ def test_nothing_that_was_sent_is_told(status, monkeypatch, caplog):
             written = [str(error)]
         else:
             rows = [
-                found,
-                *found.steps,
-                *(item for step in found.steps for item in step.observations),
+                result,
+                *result.steps,
+                *(item for step in result.steps for item in step.observations),
             ]
             written = ["".join(row.model_dump_json() for row in rows)]
         assert server.seen[0].path == f"/v1/chat/completions?api-key={SECRETS['url']}"
@@ -424,11 +424,11 @@ def test_nothing_that_was_sent_is_told(status, monkeypatch, caplog):
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_secret_in_an_answer_is_hidden_and_a_plain_header_is_not(stream, monkeypatch):
     monkeypatch.setenv("MY_KEY", SECRETS["key"])
-    said = f"anna has the key {SECRETS['key']}"
-    one = say(said) if not stream else events(delta(content=said), delta("stop"))
-    with serving(one) as server:
-        found = play(server, api_key_env="MY_KEY", headers={"x-user": "anna"}, stream=stream)
-    assert found.final_answer == "anna has the key ***"
+    text = f"anna has the key {SECRETS['key']}"
+    result = say(text) if not stream else events(delta(content=text), delta("stop"))
+    with serving(result) as server:
+        entry = play(server, api_key_env="MY_KEY", headers={"x-user": "anna"}, stream=stream)
+    assert entry.final_answer == "anna has the key ***"
 
 
 def test_secrets_are_not_in_the_file_of_the_run():
@@ -483,8 +483,8 @@ def test_headers_may_come_from_the_environment(monkeypatch):
 
 def turn_of(body):
     with serving(answer(body), say("5")) as server:
-        found = play(server)
-    return found, found.steps[1], server
+        result = play(server)
+    return result, result.steps[1], server
 
 
 def test_arguments_may_be_an_object_or_missing_and_ids_too():
@@ -539,8 +539,8 @@ def test_reasoning_usage_tokens_and_refusals_are_kept():
     assert (step.tokens_cached, step.tokens_reasoning, step.cost_usd) == (8, 2, 0.5)
     assert (step.prompt_token_ids, step.completion_token_ids) == ([1, 2], [3, 4])
     assert step.logprobs == [-0.5, -1.0]
-    found, step, _ = turn_of(message(content=None, refusal="I cannot do that."))
-    assert (found.final_answer, json.loads(step.extra)["refusal"]) == ("I cannot do that.",) * 2
+    result, step, _ = turn_of(message(content=None, refusal="I cannot do that."))
+    assert (result.final_answer, json.loads(step.extra)["refusal"]) == ("I cannot do that.",) * 2
 
 
 @pytest.mark.parametrize(
@@ -554,17 +554,17 @@ def test_reasoning_usage_tokens_and_refusals_are_kept():
     ],
 )
 def test_strange_answers_are_turns_all_the_same(parts):
-    found, _, _ = turn_of(message(**parts))
-    assert (found.terminated, found.error_type) == (True, None)
+    result, _, _ = turn_of(message(**parts))
+    assert (result.terminated, result.error_type) == (True, None)
 
 
 @pytest.mark.parametrize("cost", ["1e999", "-1e999", "NaN", "-5", '"x"', "true"])
 def test_a_cost_that_is_none_is_left_out(cost):
     body = json.dumps({**message(content="5"), "usage": {"prompt_tokens": 1, "cost": 4242}})
     with serving(answer(body.replace("4242", cost).encode())) as server:
-        found = play(server)
-    assert (found.success, found.total_cost_usd, found.total_tokens_in) == (True, None, 1)
-    encode(found)
+        result = play(server)
+    assert (result.success, result.total_cost_usd, result.total_tokens_in) == (True, None, 1)
+    encode(result)
 
 
 @pytest.mark.parametrize(
@@ -577,29 +577,29 @@ def test_a_cost_that_is_none_is_left_out(cost):
 )
 def test_odd_members_cost_themselves_alone(parts):
     for finish in ("stop", "\ud83d"):
-        found, step, _ = turn_of({**message(content="5", finish_reason=finish), **parts})
-        assert (found.success, found.error_type, step.text) == (True, None, "5")
-        encode(found)
+        result, step, _ = turn_of({**message(content="5", finish_reason=finish), **parts})
+        assert (result.success, result.error_type, step.text) == (True, None, "5")
+        encode(result)
 
 
 @pytest.mark.parametrize("calls", [[None], ["add"], [{"function": {}}], "add", [{"id": "x"}]])
 def test_calls_without_a_name_are_a_malformed_turn(calls):
-    found, step, _ = turn_of(message(content=None, tool_calls=calls))
+    result, step, _ = turn_of(message(content=None, tool_calls=calls))
     assert step.observations[0].error_type == "parsing"
-    assert found.success is True
+    assert result.success is True
 
 
 def test_half_characters_do_not_stop_an_episode():
     with serving(calling(arguments='{"a": "\\ud800", "b": 1}'), say("\ud800")) as server:
-        found = play(server)
-    assert (found.terminated, len(server.seen)) == (True, 2)
+        result = play(server)
+    assert (result.terminated, len(server.seen)) == (True, 2)
 
 
 def test_tools_in_the_text():
     called = '<think>easy</think>Adding.\n<tool_call>{"name": "add", "arguments": {"a":2,"b":3}}'
     with serving(say(called + "</tool_call>"), say(called), say("5")) as server:
-        found = play(server, tools_in="text")
-    first, second, _ = found.steps[1:]
+        entry = play(server, tools_in="text")
+    first, second, _ = entry.steps[1:]
     assert (first.text, first.reasoning) == ("Adding.", "easy")
     assert first.calls[0].arguments == '{"a":2,"b":3}'
     assert second.observations[0].error_type == "parsing"
@@ -629,9 +629,9 @@ def streamed_call():
 
 def test_a_stream_is_put_together():
     with serving(events(*streamed_call()), events(delta(content="5"), delta("stop"))) as server:
-        found = play(server, stream=True)
-    assert found.success is True
-    step = found.steps[1]
+        result = play(server, stream=True)
+    assert result.success is True
+    step = result.steps[1]
     assert (step.calls[0].arguments, step.reasoning) == ('{"a": 2, "b": 3}', "I add.")
     assert (step.tokens_in, step.tokens_out, step.stop_reason) == (7, 2, "tool_calls")
     assert server.seen[0].body["stream"] is True
@@ -651,8 +651,8 @@ def test_calls_of_a_stream_that_share_an_index_or_have_none(index):
         delta(finish_reason="tool_calls"),
     ]
     with serving(events(*stream), events(delta(content="5"), delta("stop"))) as server:
-        found = play(server, stream=True)
-    calls = [(call.call_id, call.arguments) for call in found.steps[1].calls]
+        result = play(server, stream=True)
+    calls = [(call.call_id, call.arguments) for call in result.steps[1].calls]
     assert calls == [("c1", '{"a": 2, "b": 3}'), ("c2", '{"a": 1, "b": 1}')]
 
 
@@ -661,11 +661,11 @@ def test_a_stream_and_one_piece_give_the_same_turn():
     function = {"name": "add", "arguments": '{"a": 2, "b": 3}'}
     whole["choices"][0]["message"]["tool_calls"] = [{"id": "c1", "function": function}]
     whole["usage"] = {"prompt_tokens": 7, "completion_tokens": 2}
-    found = []
+    results = []
     for step, stream in ((answer(whole), False), (events(*streamed_call()), True)):
         with serving(step, say("5")) as server:
-            found.append(play(server, stream=stream).steps[1].model_dump_json())
-    assert found[0] == found[1]
+            results.append(play(server, stream=stream).steps[1].model_dump_json())
+    assert results[0] == results[1]
 
 
 @pytest.mark.parametrize(
@@ -681,20 +681,20 @@ def test_a_stream_and_one_piece_give_the_same_turn():
 )
 def test_streams_that_break_are_asked_again_and_then_given_up(step, kind):
     with serving(step, events(delta(content="5"), delta("stop"))) as server:
-        found = play(server, stream=True)
-    assert (found.success, len(server.seen)) == (True, 2)
+        result = play(server, stream=True)
+    assert (result.success, len(server.seen)) == (True, 2)
     with serving(step) as server:
-        found = play(server, stream=True)
-    assert (found.error_type, found.stop_reason, len(server.seen)) == ("infrastructure", kind, 3)
+        result = play(server, stream=True)
+    assert (result.error_type, result.stop_reason, len(server.seen)) == ("infrastructure", kind, 3)
 
 
 def test_an_error_in_the_stream_twice_is_the_model_s_too():
     broken = events('{"error": "could not parse "{x" as JSON"}', done=False)
     well = events(*streamed_call())
     with serving(well, broken, broken, events(delta(content="5"), delta("stop"))) as server:
-        found = play(server, stream=True, retries=50)
-    assert (found.success, len(server.seen)) == (True, 4)
-    assert found.steps[2].observations[0].error_type == "parsing"
+        result = play(server, stream=True, retries=50)
+    assert (result.success, len(server.seen)) == (True, 4)
+    assert result.steps[2].observations[0].error_type == "parsing"
 
 
 def test_a_server_that_does_not_stream_although_it_is_asked_to():
@@ -709,11 +709,11 @@ def test_many_episodes_share_one_client():
 
         async def everything():
             about = [About(dataset="s", task=TASK, attempt=n, timed=False) for n in range(40)]
-            episodes = (run_episode(one, Adder(), Alone(policy)) for one in about)
-            found = await asyncio.gather(*episodes)
+            episodes = (run_episode(item, Adder(), Alone(policy)) for item in about)
+            gather = await asyncio.gather(*episodes)
             await policy.close()
-            return found
+            return gather
 
-        found = asyncio.run(everything())
-    assert [one.success for one in found] == [True] * 40
+        result = asyncio.run(everything())
+    assert [item.success for item in result] == [True] * 40
     assert len(server.seen) == 40

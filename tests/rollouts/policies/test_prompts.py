@@ -34,7 +34,7 @@ def test_ends(template: str, ends: set[str]) -> None:
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
 TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
-BESIDE = [
+CALL_BESIDE_TEXT = [
     *ASKED,
     {"role": "assistant", "content": "I look.", "reasoning_content": "Hm.", "tool_calls": [CALL]},
     {"role": "tool", "tool_call_id": "c1", "content": "sunny"},
@@ -54,7 +54,7 @@ NO_REASONING = """\
 def test_reasoning_that_a_template_never_writes_is_counted() -> None:
     prompter = Prompter(tokenizer_of(NO_REASONING), InProcessSettings(model="tiny"))
     assert prompter.renderer.template.forms.reasoning is None
-    text = prompter.prompt(Request(BESIDE, (TOOL,))).text
+    text = prompter.prompt(Request(CALL_BESIDE_TEXT, (TOOL,))).text
     assert "I look." in text
     assert "Hm." not in text
     assert prompter.remarks() == [f"in 1 of 1 prompts: {REASONING_DROPPED}"]
@@ -62,7 +62,7 @@ def test_reasoning_that_a_template_never_writes_is_counted() -> None:
 
 def test_what_a_template_drops_from_prompts_is_counted_by_prompts() -> None:
     prompter = Prompter(tokenizer("llama3_1", "bytes"), InProcessSettings(model="tiny"))
-    for messages in (ASKED, BESIDE, BESIDE):
+    for messages in (ASKED, CALL_BESIDE_TEXT, CALL_BESIDE_TEXT):
         text = prompter.prompt(Request(messages, (TOOL,))).text
         assert "I look." not in text
         assert "Hm." not in text
@@ -74,5 +74,5 @@ def test_what_a_template_drops_from_prompts_is_counted_by_prompts() -> None:
 
 def test_what_is_all_there_is_no_remark() -> None:
     prompter = Prompter(tokenizer("qwen3", "bytes"), InProcessSettings(model="tiny"))
-    assert "I look." in prompter.prompt(Request(BESIDE, (TOOL,))).text
+    assert "I look." in prompter.prompt(Request(CALL_BESIDE_TEXT, (TOOL,))).text
     assert prompter.remarks() == []

@@ -73,16 +73,20 @@ def test_a_replayed_run_is_the_recorded_one(store):
 
 def test_where_the_record_ends_the_episode_is_cut(store):
     policy = ReplayPolicy(ReplaySettings(store=store))
-    found = play(policy, 2)
-    assert (found.truncated, found.stop_reason, found.error_type) == (True, "recording_ended", None)
+    result = play(policy, 2)
+    assert (result.truncated, result.stop_reason, result.error_type) == (
+        True,
+        "recording_ended",
+        None,
+    )
     assert dumped(play(policy, 2, Limits(max_turns=2))) == dumped(
         play(Scripted(LONG), 2, Limits(max_turns=2))
     )
 
 
 def test_what_was_not_recorded_is_no_fault_of_the_agent(store):
-    found = play(ReplayPolicy(ReplaySettings(store=store)), 7)
-    assert (found.error_type, found.stop_reason) == ("infrastructure", "not_recorded")
+    result = play(ReplayPolicy(ReplaySettings(store=store)), 7)
+    assert (result.error_type, result.stop_reason) == ("infrastructure", "not_recorded")
 
 
 def test_a_store_without_such_runs(store):
@@ -94,11 +98,11 @@ def record(place, *runs):
     """A store of runs: data set, words of the task, attempt, what is said."""
     with Store.grow(place) as growing:
         for dataset, asks, attempt, says in runs:
-            growing.append(run_of(said(says), dataset, asks, attempt))
+            growing.append(run_of(turn_of(says), dataset, asks, attempt))
     return str(place)
 
 
-def said(text):
+def turn_of(text):
     """A policy that says a text; None for one that cannot be asked."""
 
     def script(request):
@@ -111,8 +115,8 @@ def said(text):
 
 def run_of(policy, dataset, asks, attempt, tries=1):
     task = TASK.model_copy(update={"instruction": asks})
-    own = About(dataset, task=task, attempt=attempt, policy="p", environment="adder", tries=tries)
-    return asyncio.run(run_episode(own, Adder(), Alone(policy)))
+    ours = About(dataset, task=task, attempt=attempt, policy="p", environment="adder", tries=tries)
+    return asyncio.run(run_episode(ours, Adder(), Alone(policy)))
 
 
 def test_tasks_with_one_id_are_told_apart_by_what_they_ask(tmp_path):
@@ -126,15 +130,15 @@ def test_tasks_with_one_id_are_told_apart_by_what_they_ask(tmp_path):
     for asks, attempt, says in cases:
         assert run_of(policy, "new", asks, attempt).final_answer == says
     for asks, attempt in (("2 + 3?", 1), ("9 + 9?", 0)):
-        found = run_of(policy, "new", asks, attempt)
-        assert (found.error_type, found.stop_reason) == ("infrastructure", "not_recorded")
+        result = run_of(policy, "new", asks, attempt)
+        assert (result.error_type, result.stop_reason) == ("infrastructure", "not_recorded")
     only = ReplayPolicy(ReplaySettings(store=place, dataset="a"))
     assert run_of(only, "new", "9 + 9?", 0).final_answer == "five"  # a mended task
 
 
 def test_a_try_that_was_made_again_is_not_replayed(tmp_path):
     with Store.grow(tmp_path / "s") as growing:
-        growing.append(run_of(said(None), "a", "2 + 3?", 0))
-        growing.append(run_of(said("five"), "a", "2 + 3?", 0, tries=2))
+        growing.append(run_of(turn_of(None), "a", "2 + 3?", 0))
+        growing.append(run_of(turn_of("five"), "a", "2 + 3?", 0, tries=2))
     policy = ReplayPolicy(ReplaySettings(store=str(tmp_path / "s")))
     assert run_of(policy, "new", "2 + 3?", 0).final_answer == "five"

@@ -37,7 +37,7 @@ def test_a_file_of_scripts(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ({"turns": [{"tool_calls": []}]}, "turn 0: unknown key 'tool_calls'; known: text, reas"),
         ({"turns": [{"text": ""}, {"content": "x"}]}, "turn 1: unknown key 'content'"),
@@ -54,9 +54,9 @@ def test_a_file_of_scripts(tmp_path):
         ({"task_id": "first", "turns": []}, "line 1 is a script of 'first' already"),
     ],
 )
-def test_what_is_no_script_is_refused(tmp_path, line, said):
+def test_what_is_no_script_is_refused(tmp_path, line, message):
     path = written(tmp_path, {"task_id": "first", "turns": []}, line)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         read_scripts(path)
 
 
@@ -67,12 +67,12 @@ def test_an_empty_file_is_refused(tmp_path):
 
 def test_scripts_and_tasks_that_do_not_fit_are_told(tmp_path):
     tasks = [Task(task_id=name, instruction="?") for name in "abc"]
-    mine = {"task_id": "a", "turns": []}, {"task_id": "d", "turns": []}
-    path = written(tmp_path, *mine)
-    found = KIND.make(ScriptedSettings(file=path)).remarks(tasks)
-    assert [remark.partition(" are ")[0].partition(";")[0] for remark in found] == [
+    ours = {"task_id": "a", "turns": []}, {"task_id": "d", "turns": []}
+    path = written(tmp_path, *ours)
+    remarks = KIND.make(ScriptedSettings(file=path)).remarks(tasks)
+    assert [remark.partition(" are ")[0].partition(";")[0] for remark in remarks] == [
         "2 of 3 tasks have no script",
         "1 of 2 scripts",
     ]
-    others = KIND.make(ScriptedSettings(file=written(tmp_path, mine[0], {"turns": []})))
+    others = KIND.make(ScriptedSettings(file=written(tmp_path, ours[0], {"turns": []})))
     assert others.remarks(tasks) == []

@@ -83,9 +83,9 @@ def play(served, task, **settings):
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_served_model_calls_the_tool_and_answers(served, stream):
-    found = play(served, TASKS[0], stream=stream)
-    assert (found.error_message, found.success, found.final_answer) == (None, True, "42")
-    calling, answering = found.steps[2:]
+    result = play(served, TASKS[0], stream=stream)
+    assert (result.error_message, result.success, result.final_answer) == (None, True, "42")
+    calling, answering = result.steps[2:]
     assert (calling.calls[0].name, calling.calls[0].arguments) == ("add", '{"a": 17, "b": 25}')
     assert [calling.stop_reason, answering.stop_reason] == ["tool_calls", "stop"]
     assert calling.tokens_out > 0
@@ -93,7 +93,7 @@ def test_a_served_model_calls_the_tool_and_answers(served, stream):
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_call_that_is_no_json_is_a_format_error_of_the_model(served, stream):
-    found = play(served, BROKEN, stream=stream)
-    assert found.error_type is None
-    assert found.steps[2].observations[0].error_type == "parsing"
-    assert found.steps[2].observations[0].call_id is None
+    result = play(served, BROKEN, stream=stream)
+    assert result.error_type is None
+    assert result.steps[2].observations[0].error_type == "parsing"
+    assert result.steps[2].observations[0].call_id is None

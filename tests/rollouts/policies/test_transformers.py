@@ -43,36 +43,36 @@ def agent(tmp_path_factory):
 
 
 def play(policy, count=2):
-    async def one(number):
+    async def answer(number):
         about = About(dataset="sums", task=TASKS[number % 2], attempt=number // 2, timed=False)
         return await run_episode(about, Sums(), Alone(policy))
 
     async def everything():
-        return await asyncio.gather(*map(one, range(count)))
+        return await asyncio.gather(*map(answer, range(count)))
 
     return asyncio.run(everything())
 
 
 def test_a_trained_model_calls_the_tool_and_answers(agent):
     policy = TransformersPolicy(TransformersSettings(model=str(agent), max_tokens=64))
-    found = play(policy)
-    assert [one.success for one in found] == [True, True]
-    assert [one.final_answer for one in found] == ["42", "7"]
-    step = found[0].steps[2]
+    result = play(policy)
+    assert [item.success for item in result] == [True, True]
+    assert [item.final_answer for item in result] == ["42", "7"]
+    step = result[0].steps[2]
     assert step.calls[0].arguments == '{"a": 17, "b": 25}'
     assert step.tokens_in == len(step.prompt_token_ids)
     assert step.tokens_out == len(step.completion_token_ids)
-    assert [step.stop_reason for step in found[0].steps[2:]] == ["tool_calls", "stop"]
+    assert [step.stop_reason for step in result[0].steps[2:]] == ["tool_calls", "stop"]
 
 
 def test_a_call_that_is_no_json_is_told_to_the_model(agent):
     policy = TransformersPolicy(TransformersSettings(model=str(agent), max_tokens=64))
     about = About(dataset="sums", task=BROKEN, timed=False)
-    found = asyncio.run(run_episode(about, Sums(), Alone(policy), Limits(max_turns=2)))
-    step = found.steps[2]
+    result = asyncio.run(run_episode(about, Sums(), Alone(policy), Limits(max_turns=2)))
+    step = result.steps[2]
     assert (step.text, step.observations[0].error_type) == (BROKEN_CALL, "parsing")
     assert json.loads(step.extra)["malformed"].startswith("a call in this turn cannot be read")
-    assert found.steps[2].observations[0].text.startswith("Error: a call")
+    assert result.steps[2].observations[0].text.startswith("Error: a call")
 
 
 def test_a_full_context_truncates_and_a_long_answer_is_cut(agent):
@@ -80,12 +80,12 @@ def test_a_full_context_truncates_and_a_long_answer_is_cut(agent):
     (first, *_) = play(TransformersPolicy(TransformersSettings(**given)))
     prompt = first.steps[2].tokens_in
     policy = TransformersPolicy(TransformersSettings(**given, context_length=prompt))
-    found = play(policy)[0]
-    assert (found.truncated, found.stop_reason) == (True, "context_length")
-    assert (found.error_type, len(found.steps)) == (None, 2)
+    result = play(policy)[0]
+    assert (result.truncated, result.stop_reason) == (True, "context_length")
+    assert (result.error_type, len(result.steps)) == (None, 2)
     policy = TransformersPolicy(TransformersSettings(**given, context_length=prompt + 5))
-    found = play(policy)[0]
-    assert (found.steps[2].stop_reason, found.steps[2].tokens_out) == ("length", 5)
+    result = play(policy)[0]
+    assert (result.steps[2].stop_reason, result.steps[2].tokens_out) == ("length", 5)
 
 
 def test_a_lora_adapter_is_loaded_with_the_model_that_it_names(agent, tmp_path):
@@ -125,9 +125,9 @@ def test_a_model_that_fails_breaks_its_episodes_and_not_the_run(agent):
         raise RuntimeError("out of memory")
 
     real, policy._generator.generate = policy._generator.generate, broken
-    assert [one.error_type for one in play(policy)] == ["policy", "policy"]
+    assert [item.error_type for item in play(policy)] == ["policy", "policy"]
     policy._generator.generate = real
-    assert [one.success for one in play(policy)] == [True, True]
+    assert [item.success for item in play(policy)] == [True, True]
 
 
 def test_an_episode_that_is_cut_while_it_waits_harms_no_other(agent):

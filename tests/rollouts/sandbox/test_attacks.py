@@ -427,13 +427,13 @@ for _ in range(8):
 print('ok')
 time.sleep(1)
 """
-    found = []
-    threads = [threading.Thread(target=lambda: found.append(run(code))) for _ in range(4)]
+    results = []
+    threads = [threading.Thread(target=lambda: results.append(run(code))) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [done.stdout for done in found] == ["ok\n"] * 4
+    assert [done.stdout for done in results] == ["ok\n"] * 4
 
 
 def test_what_breaks_is_said():

@@ -94,8 +94,8 @@ def test_arguments_decide(machine, arguments, data):
     protocol = data.draw(st.integers(0, 3))
     inside = family in (1, 2, 10) or (family == 16 and protocol == 0)
     for name in ("socket", "socketpair"):
-        found = asked(name, family, arguments[1], protocol)
-        assert found == (None if inside else errno.EAFNOSUPPORT)
+        result = asked(name, family, arguments[1], protocol)
+        assert result == (None if inside else errno.EAFNOSUPPORT)
     what, where = data.draw(st.integers(0, 3)), data.draw(st.sampled_from([0, 1, 1 << 40]))
     allowed = what == 1 and where == 0
     assert asked("keyctl", what, where) == (None if allowed else errno.EPERM)

@@ -80,9 +80,9 @@ def interpreter(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
             venv.create(tmp_path / "v", with_pip=False)
             return tmp_path / "v/bin" / version
         case "of the system":
-            found = Path("/usr/bin") / version
-            if found.exists():
-                return found
+            result = Path("/usr/bin") / version
+            if result.exists():
+                return result
         case "moved" if base().exists():
             # As an archive that was unpacked into a home or into /opt.
             library = Path(os.__file__).parent
@@ -103,10 +103,8 @@ def interpreter(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 def look(interpreter: Path, **variables: str) -> dict[str, object]:
     """What an episode of this interpreter shows; the packages are those of this test."""
     library = str(Path(os.__file__).parent)
-    mine = [p for p in sys.path if p and not p.endswith(".zip")]
-    packages = os.pathsep.join(
-        p for p in mine if p.endswith("packages") or not p.startswith(library)
-    )
+    ps = [p for p in sys.path if p and not p.endswith(".zip")]
+    packages = os.pathsep.join(p for p in ps if p.endswith("packages") or not p.startswith(library))
     done = subprocess.run(
         [interpreter, "-c", EPISODE, LOOK], capture_output=True, text=True, check=False,
         env={**os.environ, "PYTHONPATH": packages, **variables},

@@ -38,10 +38,10 @@ def look(moment, act):
 
     sys.setprofile(note)
     try:
-        found = watch.memory_of(7)
+        memory = watch.memory_of(7)
     finally:
         sys.setprofile(None)
-    return found, seen >= moment
+    return memory, seen >= moment
 
 
 @pytest.mark.parametrize("inside_first", [True, False])
@@ -65,12 +65,12 @@ def test_files_of_the_machine_never_count_while_the_sandbox_is_being_built(
         (process / "next").symlink_to(place)
         (process / "next").replace(process / "root")
 
-    found = []
+    results = []
     for moment in count(1):
         turn_to(places[0])
         bytes_held, came = look(moment, lambda: turn_to(places[1]))
-        found.append(bytes_held)
+        results.append(bytes_held)
         if not came:
             break
-    assert any(found), "the place inside was never seen"
-    assert max(found) < 1024 * in_use("/tmp") / 2  # others make and remove files meanwhile
+    assert any(results), "the place inside was never seen"
+    assert max(results) < 1024 * in_use("/tmp") / 2  # others make and remove files meanwhile

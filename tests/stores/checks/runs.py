@@ -67,13 +67,13 @@ DONE = (user(), agent(), call(call_id="c"), result(answers="c"), agent("There is
 """A run that nothing is wrong with."""
 
 
-def add(builder: RowBuilder, seq: int, name: str, one: Run) -> None:
+def add(builder: RowBuilder, seq: int, name: str, entry: Run) -> None:
     """Add a trajectory to a builder."""
-    columns = {"license": "MIT", "agent_model": "m-1", "source_id": name, **one.columns}
+    columns = {"license": "MIT", "agent_model": "m-1", "source_id": name, **entry.columns}
     origin = {"source_file": "made.jsonl", "source_hash": columns.pop("source_hash", f"{seq:032x}")}
     builder.begin(Origin(seq=seq, dataset="made", columns={**origin, "source_records": [seq]}))
     builder.trajectory(columns)
-    for kind, values in one.items:
+    for kind, values in entry.items:
         item = {key: value for key, value in values.items() if value is not None}
         if kind == "step":
             builder.step(item)

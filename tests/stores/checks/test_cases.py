@@ -21,9 +21,9 @@ def results_of(folder, table):
     builder = RowBuilder()
     seq = 0
     for check, runs in table.items():
-        for number, one in enumerate(runs):
+        for number, entry in enumerate(runs):
             seq += 1
-            add(builder, seq, f"{check}~{number}", one)
+            add(builder, seq, f"{check}~{number}", entry)
     # The ids are told by the place too: some runs have ids of their own.
     places = {row["trajectory_id"]: row["seq"] for row in builder.rows["trajectories"]}
     runs_of = [check for check, runs in table.items() for _ in runs]
@@ -85,9 +85,9 @@ def test_examples_are_the_first_findings(bad, tmp_path):
     builder = RowBuilder()
     seq = 0
     for check, runs in BAD.items():
-        for number, one in enumerate(runs):
+        for number, entry in enumerate(runs):
             seq += 1
-            add(builder, seq, f"{check}~{number}", one)
+            add(builder, seq, f"{check}~{number}", entry)
     few, _ = run_checks(write_store(tmp_path / "store", builder), examples=2)
     for result in few:
         whole = results[result.check.id][0]

@@ -221,8 +221,8 @@ def test_changed_bytes_are_found_on_request(tmp_path):
 
 def test_a_clean_store_has_notes_only(tmp_path):
     results, _ = run_checks(make(tmp_path / "store"))
-    found = {result.check.id for result in results if result.findings}
-    assert found == {"calls-without-tools"}
+    ids = {result.check.id for result in results if result.findings}
+    assert ids == {"calls-without-tools"}
 
 
 def test_pieces_give_the_same_as_the_whole(tmp_path, monkeypatch):
@@ -231,4 +231,4 @@ def test_pieces_give_the_same_as_the_whole(tmp_path, monkeypatch):
     monkeypatch.setattr("adp.stores.checks.scope.SCOPE_ROWS", 1)
     pieces, _ = run_checks(store, examples=3)
     assert pieces == whole
-    assert next(one for one in whole if one.check.id == "calls-without-tools").findings == 4
+    assert next(item for item in whole if item.check.id == "calls-without-tools").findings == 4

@@ -46,8 +46,8 @@ NAMED = [
 def test_keys_beside_their_names(text):
     text = text.replace("{{", "{").replace("}}", "}")
     known = _keys()
-    found = FINDER.texts([text.replace("{}", key) for key in known])
-    for key, cleaned in zip(known, found, strict=True):
+    texts = FINDER.texts([text.replace("{}", key) for key in known])
+    for key, cleaned in zip(known, texts, strict=True):
         assert cleaned is not None, key
         assert cleaned.text == text.replace("{}", placeholder("assigned-key")), key
 

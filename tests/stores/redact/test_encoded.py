@@ -40,17 +40,17 @@ def encoded(text: str, before: str = "") -> str:
 @pytest.mark.parametrize("secret", SECRETS)
 def test_an_encoded_file_of_settings_goes_as_a_whole(secret, before):
     text = f"$ base64 -w0 .env\n{encoded(secret, before)}\n$ "
-    found = FINDER.text(text)
-    assert found is not None
-    assert found.text == f"$ base64 -w0 .env\n{PLACE}\n$ "
+    result = FINDER.text(text)
+    assert result is not None
+    assert result.text == f"$ base64 -w0 .env\n{PLACE}\n$ "
 
 
 @pytest.mark.parametrize("secret", SECRETS)
 def test_in_lines_as_the_command_writes_it_and_inside_json(secret):
     lines = base64.encodebytes((secret * 2).encode()).decode().strip()
-    found = FINDER.text(f"it says:\n{lines}\n\nDone.")
-    assert found is not None
-    assert found.text == f"it says:\n{PLACE}\n\nDone."
+    text = FINDER.text(f"it says:\n{lines}\n\nDone.")
+    assert text is not None
+    assert text.text == f"it says:\n{PLACE}\n\nDone."
     plain = json.dumps({"stdout": f"it says:\n{lines}\n"})
     (inside,) = FINDER.texts([plain], is_json=True)
     assert inside is not None
@@ -164,7 +164,7 @@ def test_a_png_file_without_a_secret_that_is_in_reach_stays(chunks, tmp_path):
 def test_a_png_file_that_is_cut_is_read_to_its_end():
     data = png(texts("tEXt", SECRET))
     for end in range(8, len(data)):
-        assert [each.text for each in texts_of_blob(data[:end], "image/png")] in ([], [SECRET])
+        assert [text.text for text in texts_of_blob(data[:end], "image/png")] in ([], [SECRET])
 
 
 def test_letters_of_a_data_url_that_mean_nothing_stay():
@@ -172,6 +172,6 @@ def test_letters_of_a_data_url_that_mean_nothing_stay():
     key = "AKIA" + "".join(random.Random(4).choices("ABCDEFGHIJKLMNOP234567", k=16))
     assert FINDER.text(f"data:image/jpeg;base64,/9j/{noise}/{key}/{noise}") is None
     url = f"data:text/plain;base64,{encoded(SECRETS[0])}"
-    found = FINDER.text(f"see {url} there")
-    assert found is not None
-    assert found.text == f"see data:text/plain;base64,{PLACE} there"
+    text = FINDER.text(f"see {url} there")
+    assert text is not None
+    assert text.text == f"see data:text/plain;base64,{PLACE} there"

@@ -44,12 +44,12 @@ def stores(folder: Path, name: str, text: str, source_format: str) -> tuple[Stor
     """A store of the text with keys, redacted, and one of the text with placeholders."""
     made = []
     for clean in (False, True):
-        own = folder / str(clean)
-        own.mkdir()
-        (own / name).write_text(plant(text, clean=clean), encoding="utf-8")
+        ours = folder / str(clean)
+        ours.mkdir()
+        (ours / name).write_text(plant(text, clean=clean), encoding="utf-8")
         options = ConvertOptions(format=source_format, dataset="d")
-        convert([str(own / name)], str(own / "store"), options=options)
-        made.append(str(own / "store"))
+        convert([str(ours / name)], str(ours / "store"), options=options)
+        made.append(str(ours / "store"))
     redact(Store.open(made[0]), str(folder / "redacted"), OPTIONS)
     return Store.open(str(folder / "redacted")), Store.open(made[1])
 
@@ -59,7 +59,7 @@ def written(store: Store, to: str, folder: Path) -> dict[str, bytes]:
     export(store, to, str(folder))
     hashes = store.scan("trajectories").select("source_hash").collect()["source_hash"].to_list()
     files = {}
-    for path in sorted(each for each in folder.rglob("*") if each.is_file()):
+    for path in sorted(item for item in folder.rglob("*") if item.is_file()):
         where, data = str(path.relative_to(folder)), path.read_bytes()
         for number, name in enumerate(hashes):
             # The hash of the record stands in for an id, and the records do differ.
@@ -76,8 +76,8 @@ def check(folder: Path, redacted: Store, converted: Store) -> None:
         here = written(redacted, to, folder / f"a-{to}")
         assert here == written(converted, to, folder / f"b-{to}"), to
     both = zip(redacted.trajectories(), converted.trajectories(), strict=True)
-    for mine, theirs in both:
-        assert [step.model_dump() for step in mine.steps] == [
+    for ours, theirs in both:
+        assert [step.model_dump() for step in ours.steps] == [
             step.model_dump() for step in theirs.steps
         ]
 
@@ -90,8 +90,8 @@ def test_examples(tmp_path, source_format):
     redacted, converted = stores(tmp_path, source.name, text, source_format)
     check(tmp_path, redacted, converted)
     if source_format == "sharegpt":  # it has all that spans can name
-        before = {one.check.id: one.findings for one in run_checks(converted)[0]}
-        assert {one.check.id: one.findings for one in run_checks(redacted)[0]} == before
+        before = {item.check.id: item.findings for item in run_checks(converted)[0]}
+        assert {item.check.id: item.findings for item in run_checks(redacted)[0]} == before
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_any_records(tmp_path_factory, source_format, records):
     @given(several=st.lists(records, min_size=1, max_size=4))
     def attempt(several: list[bytes]) -> None:
         folder = tmp_path_factory.mktemp("any")
-        lines = [each.decode("utf-8", "surrogatepass").replace("\n", " ") for each in several]
+        lines = [item.decode("utf-8", "surrogatepass").replace("\n", " ") for item in several]
         text = "\n".join(lines) + "\n"
         redacted, converted = stores(folder, "x.jsonl", text, source_format)
         check(folder, redacted, converted)

@@ -15,8 +15,8 @@ from adp.stores.redact.rules import placeholder
 from adp_schema import jsontext
 from tests.stores.redact import planted
 
-OWN = (("/home/testerina",), ("testerina",))
-FINDER = ValueFinder(RedactOptions(kinds=("all",), user=OWN).rules())
+OWN_NAMES = (("/home/testerina",), ("testerina",))
+FINDER = ValueFinder(RedactOptions(kinds=("all",), user=OWN_NAMES).rules())
 
 WRAPS = (
     "{}", "The key is {}.", "a={},b", '"{}"', "'{}'", "x\\n{}\\n", "[{}]", "`{}`", "a%3D{}", "<{}>",
@@ -28,8 +28,8 @@ WRAPS = (
 def test_every_key_is_found_whatever_stands_around_it(wrap):
     known = [pair for seed in "12345" for pair in planted.plain(seed)]
     assert len({kind for kind, _ in known}) > 30
-    found = FINDER.texts([wrap.replace("{}", value) for _, value in known])
-    for (kind, _), cleaned in zip(known, found, strict=True):
+    result = FINDER.texts([wrap.replace("{}", value) for _, value in known])
+    for (kind, _), cleaned in zip(known, result, strict=True):
         assert cleaned is not None, kind
         assert cleaned.text == wrap.replace("{}", placeholder(kind))
 
@@ -170,9 +170,9 @@ def test_previews_never_show_the_whole():
     for _, value in planted.plain("1"):
         cleaned = FINDER.text(value)
         assert cleaned is not None
-        for found in cleaned.values:
-            assert len(found.preview) <= 4
-            assert found.length == len(value)
+        for item in cleaned.values:
+            assert len(item.preview) <= 4
+            assert item.length == len(value)
 
 
 PIECES = [value for _, value in planted.plain("6")] + [value for _, value in PERSONAL]
@@ -246,8 +246,8 @@ def test_many_numbers_in_json_take_little_time():
     """Each hit looks at the tokens that it touches, not at all that follow."""
     size = 2_000_000
     texts = [
-        "[" + ",".join(each * (size // 24)) + "]"
-        for each in (['"ab",4539578763621486'], ['"ab",7777777777777777'])
+        "[" + ",".join(item * (size // 24)) + "]"
+        for item in (['"ab",4539578763621486'], ['"ab",7777777777777777'])
     ]
     times = []
     for text in texts:

@@ -90,13 +90,13 @@ def test_rules_of_the_caller(tmp_path):
     file.write_text("- name: ticket\n  what: A ticket\n  regex: '\\bOPS-\\d{4,6}\\b'\n")
     (rule,) = read_rules(str(file))
     options = RedactOptions(kinds=("email",), given=(rule,), user=((), ()))
-    found = ValueFinder(options.rules()).texts(
+    texts = ValueFinder(options.rules()).texts(
         ["see OPS-1234, XOPS-1234 and OPS-99", '{"a": "OPS-12345\\n"}'], is_json=False
     )
-    assert found[0] is not None
-    assert found[0].text == "see [redacted:ticket], XOPS-1234 and OPS-99"
-    assert found[1] is not None
-    assert found[1].text == '{"a": "[redacted:ticket]\\n"}'
+    assert texts[0] is not None
+    assert texts[0].text == "see [redacted:ticket], XOPS-1234 and OPS-99"
+    assert texts[1] is not None
+    assert texts[1].text == '{"a": "[redacted:ticket]\\n"}'
     file.write_text('[{"name": "all-said", "regex": "said:.*"}]')
     rules = RedactOptions(kinds=("email",), given=read_rules(str(file)), user=((), ())).rules()
     (cleaned,) = ValueFinder(rules).texts(['{"a": "said: \\"x\\" y", "b": 1}'], is_json=True)
@@ -106,7 +106,7 @@ def test_rules_of_the_caller(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{", "neither YAML nor JSON"),
         ("a: 1", "must hold a list"),
@@ -126,10 +126,10 @@ def test_rules_of_the_caller(tmp_path):
         ("[{name: a, regex: b}, {name: a, regex: c}]", "twice"),
     ],
 )
-def test_rules_that_are_none(tmp_path, text, said):
+def test_rules_that_are_none(tmp_path, text, message):
     file = tmp_path / "rules.yaml"
     file.write_text(text)
-    with pytest.raises((UsageError, InputError), match=said):
+    with pytest.raises((UsageError, InputError), match=message):
         read_rules(str(file))
 
 

@@ -71,8 +71,8 @@ def _keys(seed: int) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("wrap", ["{}", 'a = "{}"', "x\\n{}\\n", "KEY={},", "`{}`", "?x=1&y={}&z"])
 def test_keys_of_platforms(wrap):
     known = [pair for seed in range(4) for pair in _keys(seed)]
-    found = FINDER.texts([wrap.replace("{}", value) for _, value in known])
-    for (kind, value), cleaned in zip(known, found, strict=True):
+    texts = FINDER.texts([wrap.replace("{}", value) for _, value in known])
+    for (kind, value), cleaned in zip(known, texts, strict=True):
         assert cleaned is not None, (kind, value)
         assert cleaned.text == wrap.replace("{}", placeholder(kind)), value
 

@@ -10,7 +10,7 @@ from adp.stores.redact.prefilter import Prefilter
 from adp.stores.redact.rules import Rule
 from tests.stores.redact import planted
 
-OWN = (("/home/testerina",), ("testerina",))
+OWN_NAMES = (("/home/testerina",), ("testerina",))
 TEXTS = [
     *(value for _, value in planted.plain("5")),
     *(f'{{"a": "{value}"}}' for _, value in planted.plain("5")),
@@ -19,7 +19,7 @@ TEXTS = [
 
 
 def test_a_small_column_is_searched_as_a_large_one(monkeypatch: pytest.MonkeyPatch):
-    made = Prefilter(RedactOptions(kinds=("all",), user=OWN).rules())
+    made = Prefilter(RedactOptions(kinds=("all",), user=OWN_NAMES).rules())
     small = [made.rows([text]) for text in TEXTS]
     monkeypatch.setattr(prefilter, "SMALL", -1)
     assert small == [made.rows([text]) for text in TEXTS]
@@ -35,9 +35,9 @@ def test_patterns_that_do_not_fit_together_are_tried_alone():
 def test_a_small_column_is_asked_for_all_gates_of_all_its_cells(monkeypatch: pytest.MonkeyPatch):
     rules = [Rule(name, "given", "mine", name, gate=name) for name in "abcdefghijklmnopqrst"]
     cells = ["t", "none: 1", "b a", "gz", "m"]
-    found = Prefilter(rules).rows(cells)
-    assert {row: [rule.kind for rule in own] for row, own in found.items()} == {
+    rows = Prefilter(rules).rows(cells)
+    assert {row: [rule.kind for rule in ours] for row, ours in rows.items()} == {
         0: ["t"], 1: ["e", "n", "o"], 2: ["a", "b"], 3: ["g"], 4: ["m"],
     }  # fmt: skip
     monkeypatch.setattr(prefilter, "SMALL", -1)
-    assert found == Prefilter(rules).rows(cells)
+    assert rows == Prefilter(rules).rows(cells)

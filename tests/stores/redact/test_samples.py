@@ -52,10 +52,10 @@ def store(tmp_path_factory) -> Store:
 
 @pytest.mark.slow
 def test_no_false_secret(store):
-    found = tally(store, RedactOptions(kinds=("secrets",), user=((), ()), workers=1))
-    count = sum(found.places.values())
-    print(f"{count} findings, {len(found.places)} values: {sorted(found.hashes())}")
-    assert not found.hashes() - KNOWN
+    result = tally(store, RedactOptions(kinds=("secrets",), user=((), ()), workers=1))
+    count = sum(result.places.values())
+    print(f"{count} findings, {len(result.places)} values: {sorted(result.hashes())}")
+    assert not result.hashes() - KNOWN
     assert count <= PLACES
 
 

@@ -26,8 +26,8 @@ from tests.stores import any_store
 from tests.stores.redact import planted
 from tests.stores.test_drop import everything
 
-OWN = (("/home/testerina",), ("testerina",))
-OPTIONS = RedactOptions(user=OWN, places=10_000, workers=1)
+OWN_NAMES = (("/home/testerina",), ("testerina",))
+OPTIONS = RedactOptions(user=OWN_NAMES, places=10_000, workers=1)
 KEYS = planted.plain("2")
 
 
@@ -38,11 +38,13 @@ def flat(value: str) -> str:
 
 def fill(builder: RowBuilder, kind: str, value: str, seq: int) -> None:
     """A trajectory with a key in every place that a text can be."""
-    one = flat(value)
+    result = flat(value)
     columns = {"source_file": f"logs/{seq}.jsonl", "source_records": [seq], "source_offsets": [0],
                "source_hash": digest(value.encode())}  # fmt: skip
     builder.begin(Origin(seq=seq * 10, dataset="d", columns=columns))
-    short = one if len(one) < 200 and "\\" not in one and " " not in one else f"run-{seq}"
+    short = (
+        result if len(result) < 200 and "\\" not in result and " " not in result else f"run-{seq}"
+    )
     builder.trajectory({
         "source_id": f"run-{short}", "task_id": f"task {short}", "notes": f"n {value}",
         "tags": ["plain", f"t {value}"], "agent_name": f"a {value}", "final_answer": value,
@@ -62,24 +64,24 @@ def fill(builder: RowBuilder, kind: str, value: str, seq: int) -> None:
     parts.reasoning(f"think {value} one")
     parts.text(f"first {value}, {value}")
     parts.media(builder.media(media_of_uri(f"https://h.example/i.png?k={short}")))
-    parts.media(builder.media(media_of_bytes(f'{{"t": "{one}"}}'.encode(), "application/json")))
+    parts.media(builder.media(media_of_bytes(f'{{"t": "{result}"}}'.encode(), "application/json")))
     parts.media(builder.media(media_of_bytes(b"\x89PNG" + b"\x00" * 40, "image/png")))
     parts.text("in the middle")
     parts.text(f"last {value}.", extra={"note": value})
     builder.step({"source": "user", "kind": "message", **parts.columns()})
-    said = f'I call <tool>{{"k": "{one}"}}</tool> now {value} again'
-    start = said.index("<tool>")
-    builder.step({"source": "agent", "kind": "llm_turn", "text": said, "reasoning": value,
+    text = f'I call <tool>{{"k": "{result}"}}</tool> now {value} again'
+    start = text.index("<tool>")
+    builder.step({"source": "agent", "kind": "llm_turn", "text": text, "reasoning": value,
                   "labels": [value], "usage": json.dumps({"who": value})})  # fmt: skip
     call = {"call_id": f"call {short}", "kind": "function", "name": "f"}
     builder.call({**call, "arguments": f'{{"a" : "\\u002f{escaped(value)}", "b":1.50}}',
                   "arguments_kind": "object", "span_start": start,
-                  "span_end": said.index(" now"), "origin": "parsed_from_text"})  # fmt: skip
-    builder.call({"kind": "code", "name": "python", "arguments_raw": f"print('{one}')",
+                  "span_end": text.index(" now"), "origin": "parsed_from_text"})  # fmt: skip
+    builder.call({"kind": "code", "name": "python", "arguments_raw": f"print('{result}')",
                   "arguments_kind": "text"})  # fmt: skip
     builder.observation(
-        {"text": f"out {value}", "html": f"<p>{value}</p>", "axtree": f"t '{one}'",
-         "url": f"https://x.example/{short}", "visible_text": value, "native_call_id": one,
+        {"text": f"out {value}", "html": f"<p>{value}</p>", "axtree": f"t '{result}'",
+         "url": f"https://x.example/{short}", "visible_text": value, "native_call_id": result,
          "structured": json.dumps({"stdout": value}), "error_type": "E",
          "extra": json.dumps({"x": json.dumps({"nested": f"a\n{value}"})})},
         answers=f"call {short}",
@@ -138,7 +140,7 @@ def clean(store: Store, tmp_path_factory) -> Store:
 
 
 @pytest.fixture(scope="module")
-def found(store: Store) -> Findings:
+def table_findings(store: Store) -> Findings:
     """What a search finds in it."""
     return scan(store, OPTIONS)
 
@@ -155,8 +157,8 @@ def test_no_byte_of_a_key_is_left(store, clean):
 def test_a_second_time_finds_nothing_and_changes_nothing(clean, tmp_path):
     again = redact(clean, str(tmp_path / "again"), OPTIONS)
     assert findings_of(again).by_kind.total() == 0
-    mine, theirs = hashes(Path(clean.root)), hashes(tmp_path / "again")
-    assert {k: v for k, v in mine.items() if k.endswith("parquet")} == {
+    ours, theirs = hashes(Path(clean.root)), hashes(tmp_path / "again")
+    assert {k: v for k, v in ours.items() if k.endswith("parquet")} == {
         k: v for k, v in theirs.items() if k.endswith("parquet")
     }
 
@@ -180,26 +182,30 @@ ONCE = [
 ]
 
 
-def test_every_place_is_searched(found):
-    assert found.total == found.by_kind.total() == found.by_column.total()
-    assert found.trajectories == len(KEYS)
-    missing = {name for name in (*PLACES, *IDS, *ONCE) if not found.by_column[name]}
+def test_every_place_is_searched(table_findings):
+    assert (
+        table_findings.total == table_findings.by_kind.total() == table_findings.by_column.total()
+    )
+    assert table_findings.trajectories == len(KEYS)
+    missing = {name for name in (*PLACES, *IDS, *ONCE) if not table_findings.by_column[name]}
     assert not missing
     by_place = {(place.kind, place.trajectory_id, place.path.split(".")[-1])
-                for place in found.places}  # fmt: skip
+                for place in table_findings.places}  # fmt: skip
     for kind, _ in KEYS:
         for name in PLACES:
             column = name.split(".")[1]
             assert any(k == kind and path == column for k, _, path in by_place), (kind, name)
 
 
-def test_places_name_what_it_is_and_where_but_never_the_value(found):
-    assert sum(place.count for place in found.places) == found.total
-    assert Findings.parse(found.plain()) == found
-    said = "\n".join([found.text(), json.dumps(found.plain())])
+def test_places_name_what_it_is_and_where_but_never_the_value(table_findings):
+    assert sum(place.count for place in table_findings.places) == table_findings.total
+    assert Findings.parse(table_findings.plain()) == table_findings
+    text = "\n".join([table_findings.text(), json.dumps(table_findings.plain())])
     for _, value in KEYS:
-        assert value.split("\n")[-1][5:] not in said or "\n" in value
-    place = next(each for each in found.places if each.path == "$.steps[1].observations[0].text")
+        assert value.split("\n")[-1][5:] not in text or "\n" in value
+    place = next(
+        item for item in table_findings.places if item.path == "$.steps[1].observations[0].text"
+    )
     assert place.trajectory_id is not None
     assert place.trajectory_id.startswith("d/run-[redacted:")
     assert (place.kind, len(place.preview)) == (KEYS[1][0], 4) or place.length > 10
@@ -229,8 +235,8 @@ def test_spans_go_with_the_words(store, clean):
     ):
         word = placeholder(kind)
         step = run.steps[0]
-        said = [part.text for part in resolve(step.content, step.text, step.reasoning)]
-        assert [text for text in said if text] == [
+        texts = [part.text for part in resolve(step.content, step.text, step.reasoning)]
+        assert [text for text in texts if text] == [
             f"think {word} one", f"first {word}, {word}", "in the middle", f"last {word}.",
         ]  # fmt: skip
         call = run.steps[1].calls[0]
@@ -256,8 +262,8 @@ def test_blobs_are_named_by_what_they_are_now(clean):
 
 
 def test_checks_find_nothing_new(store, clean):
-    before = {one.check.id: one.findings for one in run_checks(store)[0]}
-    after = {one.check.id: one.findings for one in run_checks(clean, verify=True)[0]}
+    before = {item.check.id: item.findings for item in run_checks(store)[0]}
+    after = {item.check.id: item.findings for item in run_checks(clean, verify=True)[0]}
     new = {name for name, count in after.items() if count > before[name]}
     assert new <= {"repeated-source-id"}  # which a conversion of clean records would have too
 
@@ -271,23 +277,23 @@ def test_a_name_that_is_everywhere_goes_and_all_else_stays(tmp_path_factory, des
     new = Store.open(str(root / "new"))
     assert b"testerina" not in everything(new)
     assert {t: old.manifest.rows(t) for t in TABLES} == {t: new.manifest.rows(t) for t in TABLES}
-    before = {one.check.id: one.findings for one in run_checks(old)[0]}
-    after = {one.check.id: one.findings for one in run_checks(new, verify=True)[0]}
+    before = {item.check.id: item.findings for item in run_checks(old)[0]}
+    after = {item.check.id: item.findings for item in run_checks(new, verify=True)[0]}
     assert {name for name, count in after.items() if count > before[name]} == set()
-    for mine, theirs in zip(new.trajectories(), old.trajectories(), strict=True):
-        assert (mine.parent_id is None) == (theirs.parent_id is None)
-        assert len(mine.steps) == len(theirs.steps)
-        assert len(mine.media) == len(theirs.media)
+    for trajectory, theirs in zip(new.trajectories(), old.trajectories(), strict=True):
+        assert (trajectory.parent_id is None) == (theirs.parent_id is None)
+        assert len(trajectory.steps) == len(theirs.steps)
+        assert len(trajectory.media) == len(theirs.media)
 
 
-def test_lineage_counts_and_names_nobody(store, clean, found):
+def test_lineage_counts_and_names_nobody(store, clean, table_findings):
     act = clean.manifest.lineage[-1]
     assert act.act == "redact"
-    assert act.options["found"] == dict(sorted(found.by_kind.items()))
+    assert act.options["found"] == dict(sorted(table_findings.by_kind.items()))
     assert len(act.parents) == 1
     text = (Path(clean.root) / "adp.json").read_text()
     assert "testerina" not in text
-    assert [each.act for each in clean.manifest.lineage] == ["convert", "drop", "redact"]
+    assert [item.act for item in clean.manifest.lineage] == ["convert", "drop", "redact"]
     assert clean.manifest.counts == store.manifest.counts
 
 
@@ -295,13 +301,13 @@ def test_lineage_counts_and_names_nobody(store, clean, found):
 def test_the_same_bytes_whatever_the_number_of_workers(small, tmp_path, monkeypatch):
     monkeypatch.setattr("adp.stores.stage.SMALL", 0)
     for workers in (1, 2):
-        redact(small, str(tmp_path / str(workers)), RedactOptions(user=OWN, workers=workers))
-    one, two = hashes(tmp_path / "1"), hashes(tmp_path / "2")
-    one.pop("run.json", None)
+        redact(small, str(tmp_path / str(workers)), RedactOptions(user=OWN_NAMES, workers=workers))
+    result, two = hashes(tmp_path / "1"), hashes(tmp_path / "2")
+    result.pop("run.json", None)
     two.pop("run.json", None)
-    assert one == two
-    many = scan(small, RedactOptions(user=OWN, places=50, workers=2))
+    assert result == two
+    many = scan(small, RedactOptions(user=OWN_NAMES, places=50, workers=2))
     assert len(many.places) == 50
-    assert many == scan(small, RedactOptions(user=OWN, places=50, workers=1))
-    few = scan(small, RedactOptions(user=OWN, places=3, workers=1))
+    assert many == scan(small, RedactOptions(user=OWN_NAMES, places=50, workers=1))
+    few = scan(small, RedactOptions(user=OWN_NAMES, places=3, workers=1))
     assert (few.total, len(few.places)) == (many.total, 3)

@@ -27,14 +27,14 @@ def rollout(name, attempt=0, *, store="runs", environment="sums", of=None, asks=
     """What `adp collect` writes: the data set of the trajectory is named after the store."""
     task = Task(task_id=name, dataset=of, instruction=asks or f"{environment} {of} {name}?",
                 answers='["2"]')  # fmt: skip
-    own = {
+    ours = {
         "dataset": store,
         "source_format": ROLLOUT,
         "agent_name": "one",
         "extra": json.dumps({"environment": environment}),
         "task": task,
     }
-    return run(name, attempt, **own | columns)
+    return run(name, attempt, **ours | columns)
 
 
 def two_sets():
@@ -65,14 +65,14 @@ def two_sets():
 def test_two_tasks_with_one_id_are_two_everywhere(tmp_path, kind):
     store = grown(tmp_path / "s", *two_sets()[kind])
     report = score_store(store, [chosen()])
-    found = {figure.name: figure for figure in report.scorers[0].figures}
-    assert (found["success"].value, found["success"].tasks) == (0.5, 2)
+    figures = {figure.name: figure for figure in report.scorers[0].figures}
+    assert (figures["success"].value, figures["success"].tasks) == (0.5, 2)
     # With four attempts at one task it would be 5 / 6 and 1 / 6, and pass@4 would be there.
-    assert (found["pass@2"].value, found["pass^2"].value) == (0.5, 0.5)
-    assert "pass@4" not in found
-    (told,) = evaluation([store]).runs
-    assert (told.tasks, told.attempts, told.success.tasks) == (2, (2, 2), 2)
-    assert [figure.value for figure in told.passes if figure.name == "pass^2"] == [0.5]
+    assert (figures["pass@2"].value, figures["pass^2"].value) == (0.5, 0.5)
+    assert "pass@4" not in figures
+    (messages,) = evaluation([store]).runs
+    assert (messages.tasks, messages.attempts, messages.success.tasks) == (2, (2, 2), 2)
+    assert [figure.value for figure in messages.passes if figure.name == "pass^2"] == [0.5]
     (scores,) = read_scores(store)
     same = paired_difference(scores.rows, scores.rows, "success")
     assert (same.figure.tasks, same.equal, same.only_first) == (2, 2, 0)
@@ -84,10 +84,13 @@ def test_attempts_without_a_row_have_that_of_their_own_data_set(tmp_path):
     stranger = run("1", dataset="c", source_id="c", task=None)
     store = grown(tmp_path / "s", first, second, third, fourth, stranger)
     index = TaskIndex(store)
-    found = [index.of(one.model_copy(update={"task": None})) for one in store.trajectories()]
-    assert [task and json.loads(task.answers) for task in found] == [["a"]] * 2 + [["b"]] * 2 + [
-        None
+    trajectories = [
+        index.of(trajectory.model_copy(update={"task": None}))
+        for trajectory in store.trajectories()
     ]
+    assert [task and json.loads(task.answers) for task in trajectories] == [["a"]] * 2 + [
+        ["b"]
+    ] * 2 + [None]
     tasks = find_tasks(store)
     assert tasks["c/c"] == (TaskKey("c", None, "1"), None)
 
@@ -96,7 +99,9 @@ def test_a_run_without_a_row_that_may_be_of_two_tasks_has_none(tmp_path):
     first, _, third, _ = two_sets()["tasks of data sets"]
     stranger = rollout("1", 9, source_id="stranger", task=None)
     store = grown(tmp_path / "s", first, third, stranger)
-    (last,) = [one for one in store.trajectories() if one.source_id == "stranger"]
+    (last,) = [
+        trajectory for trajectory in store.trajectories() if trajectory.source_id == "stranger"
+    ]
     assert TaskIndex(store).of(last) is None
     assert find_tasks(store)[last.trajectory_id] == (TaskKey(None, "sums", "1"), None)
     # With one such task, it is that one.
@@ -105,8 +110,8 @@ def test_a_run_without_a_row_that_may_be_of_two_tasks_has_none(tmp_path):
 
 
 def test_a_report_shows_the_data_sets_of_tasks_not_the_names_of_runs(tmp_path):
-    (told,) = evaluation([grown(tmp_path / "s", *two_sets()["tasks of data sets"])]).runs
-    parts = {group.name: group.success.value for group in told.groups if group.by == "dataset"}
+    (messages,) = evaluation([grown(tmp_path / "s", *two_sets()["tasks of data sets"])]).runs
+    parts = {group.name: group.success.value for group in messages.groups if group.by == "dataset"}
     assert parts == {"a": 1.0, "b": 0.0}
 
 
@@ -115,13 +120,13 @@ def test_a_reference_is_of_the_same_data_set(tmp_path):
     gold = grown(tmp_path / "gold", run("1", dataset="a", final_answer="9"))
     for known in (from_store(gold), from_tasks(gold)):
         (only,) = {key.dataset for key in known.tasks}
-        keys = [found.key for found in find_tasks(store).values()]
+        keys = [task.key for task in find_tasks(store).values()]
         assert (only, {key.dataset for key in known.over(keys)}) == ("a", {"a"})
     # A task that names no data set is of neither, when both have its id and ask the same.
     unnamed = references("file", [Task(task_id="1", instruction="1 + 1?", answers='["2"]')])
     assert unnamed.over(keys) == {}
     report = score_store(store, [chosen()], ScoreOptions(references=from_store(gold)))
-    right = next(one for one in report.scorers[0].figures if one.name == "right")
+    right = next(figure for figure in report.scorers[0].figures if figure.name == "right")
     assert (right.value, right.count) == (0.0, 4)
 
 
@@ -143,21 +148,21 @@ def test_the_same_task_is_found_in_stores_of_other_names(tmp_path, first, second
                                  for number in range(3)))
         for name, good, columns in (("one", 1, first), ("two", 2, second))
     ]  # fmt: skip
-    (found, *_) = evaluation(stores).comparisons
-    assert found.difference.figure.tasks == pairs
-    assert found.difference.figure.value == (pytest.approx(1 / 3) if pairs else None)
-    assert found.difference.only_first == 3 - pairs
+    (result, *_) = evaluation(stores).comparisons
+    assert result.difference.figure.tasks == pairs
+    assert result.difference.figure.value == (pytest.approx(1 / 3) if pairs else None)
+    assert result.difference.only_first == 3 - pairs
 
 
 def test_converted_stores_that_name_one_data_set_differently():
-    mine = [TaskKey("gpt", None, str(number), f"asks {number}") for number in range(3)]
-    theirs = [key._replace(dataset="llama") for key in mine]
-    assert same_tasks(mine, theirs) == {
-        other.name: one.name for one, other in zip(mine, theirs, strict=True)
+    task_keys = [TaskKey("gpt", None, str(number), f"asks {number}") for number in range(3)]
+    theirs = [key._replace(dataset="llama") for key in task_keys]
+    assert same_tasks(task_keys, theirs) == {
+        other.name: task_key.name for task_key, other in zip(task_keys, theirs, strict=True)
     }
     # Where both sides know a data set, its name counts; and without words only the name does.
-    assert same_tasks([*mine, theirs[0]], theirs[:2]) == {theirs[0].name: theirs[0].name}
-    assert same_tasks(mine, [key.name for key in theirs]) == {}
+    assert same_tasks([*task_keys, theirs[0]], theirs[:2]) == {theirs[0].name: theirs[0].name}
+    assert same_tasks(task_keys, [key.name for key in theirs]) == {}
     assert same_tasks([TaskKey(None, None, "1")], theirs) == {
         theirs[1].name: TaskKey(None, None, "1")
     }
@@ -190,13 +195,13 @@ def test_figures_against_a_slow_oracle():
     assert len(parts) == 12
     solved = [all(row.score.value for row in part) for part in parts]
     some = [any(row.score.value for row in part) for part in parts]
-    found = {figure.name: figure for figure in pass_figures(rows)}
-    assert found["pass^3"].value == pytest.approx(sum(solved) / 12)
-    assert found["pass@3"].value == pytest.approx(sum(some) / 12)
+    figures = {figure.name: figure for figure in pass_figures(rows)}
+    assert figures["pass^3"].value == pytest.approx(sum(solved) / 12)
+    assert figures["pass@3"].value == pytest.approx(sum(some) / 12)
     (mean,) = mean_figures(rows, intervals=Intervals(method="cluster"))
     center = mean.value
     sums = [sum(row.score.value - center for row in part) for part in parts]
-    error = (sum(one * one for one in sums) * 12 / 11) ** 0.5 / len(rows)
+    error = (sum(item * item for item in sums) * 12 / 11) ** 0.5 / len(rows)
     assert mean.high - center == pytest.approx(2.200985 * error, rel=1e-5)
 
 
@@ -227,15 +232,15 @@ def test_tasks_are_paired_one_to_one_and_alike_from_both_sides(first, second):
     assert len(set(pairs.values())) == len(pairs)
     assert set(pairs.values()) <= {key.name for key in first}
     assert set(pairs) <= {key.name for key in second}
-    assert {one: other for other, one in pairs.items()} == same_tasks(second, first)
-    assert all(one.task_id == other.task_id for other, one in pairs.items())
+    assert {result: other for other, result in pairs.items()} == same_tasks(second, first)
+    assert all(result.task_id == other.task_id for other, result in pairs.items())
     assert {name for name in pairs if pairs[name] == name} == {key.name for key in first} & {
         key.name for key in second
     }
-    for other, one in pairs.items():
+    for other, pair in pairs.items():
         # Two data sets that both sides have are never mixed up.
-        assert one == other or None in (one.dataset, other.dataset) or (
-            one.origin not in {key.origin for key in second}
+        assert pair == other or None in (pair.dataset, other.dataset) or (
+            pair.origin not in {key.origin for key in second}
             and other.origin not in {key.origin for key in first}
         )  # fmt: skip
 
@@ -256,7 +261,7 @@ def test_all_tasks_of_a_store_with_several_rows_at_one_trajectory(tmp_path):
         name: f"do {name}" for name in "123"
     }
     store = Store.open(str(tmp_path / "s"))
-    bare = [one.model_copy(update={"task": None}) for one in store.trajectories()]
-    found = [index.of(one) for one in bare]
-    assert [task and task.instruction for task in found] == ["do 1", "do 2"]
-    assert [index.key(one) for one in bare] == [TaskKey("d", None, name) for name in "12"]
+    bare = [trajectory.model_copy(update={"task": None}) for trajectory in store.trajectories()]
+    results = [index.of(item) for item in bare]
+    assert [task and task.instruction for task in results] == ["do 1", "do 2"]
+    assert [index.key(item) for item in bare] == [TaskKey("d", None, name) for name in "12"]

@@ -61,17 +61,17 @@ converted = st.lists(attempts(), min_size=1, max_size=3)
 rollouts = attempts(environment=st.sampled_from("ef"))
 
 
-def columns(name: str, one: Attempt) -> dict:
+def columns(name: str, attempt: Attempt) -> dict:
     """Columns of a trajectory; its ``tags`` keep what its maker said."""
     return {
         "source_id": name,
-        "task_id": one.task_id,
-        "tags": [f"says-{one.says}", "go" if one.go else "stay"],
+        "task_id": attempt.task_id,
+        "tags": [f"says-{attempt.says}", "go" if attempt.go else "stay"],
     }
 
 
-def task(one: Attempt) -> dict:
-    return {"task_id": one.task_id, "dataset": one.of, "instruction": one.says}
+def task(attempt: Attempt) -> dict:
+    return {"task_id": attempt.task_id, "dataset": attempt.of, "instruction": attempt.says}
 
 
 def convert_shards(folder: Path, described, word="c") -> str:
@@ -79,14 +79,14 @@ def convert_shards(folder: Path, described, word="c") -> str:
     builders = []
     for index, members in enumerate(described):
         builders.append(RowBuilder())
-        for place, one in enumerate(members):
+        for place, member in enumerate(members):
             name = f"{word}{index}-{place}"
-            builders[-1].begin(Origin(seq=100 * index + place, dataset=one.dataset))
-            builders[-1].trajectory(columns(name, one))
+            builders[-1].begin(Origin(seq=100 * index + place, dataset=member.dataset))
+            builders[-1].trajectory(columns(name, member))
             builders[-1].step({"source": "user", "kind": "message", "text": name})
             # A task without an id can be told from no other, so no converter shares one.
-            if one.task_id is not None:
-                builders[-1].task(task(one))
+            if member.task_id is not None:
+                builders[-1].task(task(member))
             builders[-1].finish()
     return write_store(folder, *builders).root
 
@@ -94,42 +94,43 @@ def convert_shards(folder: Path, described, word="c") -> str:
 def collect_runs(folder: Path, members) -> str:
     """A store as `adp collect` writes it: a task beside each attempt, and branches without one."""
     with Store.grow(str(folder)) as store:
-        for place, one in enumerate(members):
+        for place, member in enumerate(members):
             store.append(
                 Trajectory(
-                    dataset=one.dataset, source_format=ROLLOUT, agent_name="a",
-                    extra=json.dumps({"environment": one.environment}), task=Task(**task(one)),
+                    dataset=member.dataset, source_format=ROLLOUT, agent_name="a",
+                    extra=json.dumps({"environment": member.environment}),
+                    task=Task(**task(member)),
                     steps=[Step(source="user", kind="message", text=f"r{place}")],
-                    trajectory_id=f"r{place}", **columns(f"r{place}", one),
+                    trajectory_id=f"r{place}", **columns(f"r{place}", member),
                 )
             )  # fmt: skip
             for name, parent in ((f"r{place}/b", f"r{place}"), (f"r{place}/b/b", f"r{place}/b")):
                 store.append(
                     Trajectory(
-                        dataset=one.dataset, source_format=ROLLOUT, agent_name="a",
+                        dataset=member.dataset, source_format=ROLLOUT, agent_name="a",
                         parent_id=parent, parent_step=0, branch_kind="alternate",
                         steps=[Step(source="agent", kind="message", text=f"r{place}")],
-                        trajectory_id=name, **columns(name, one),
+                        trajectory_id=name, **columns(name, member),
                     )
                 )  # fmt: skip
     seal(str(folder))
     return str(folder)
 
 
-def told(store: Store) -> dict[str, tuple[str, str | None]]:
+def task_rows(store: Store) -> dict[str, tuple[str, str | None]]:
     """What the maker of each trajectory said, and what is found."""
     index = TaskIndex(store)
     keys = {name: known.key for name, known in find_tasks(store).items()}
-    found = {}
-    for one in store.trajectories():
-        known = index.of(one.model_copy(update={"task": None}))
-        found[one.trajectory_id] = (one.tags[0][5:], known and known.instruction)
+    results = {}
+    for trajectory in store.trajectories():
+        known = index.of(trajectory.model_copy(update={"task": None}))
+        results[trajectory.trajectory_id] = (trajectory.tags[0][5:], known and known.instruction)
         # Reading gives a trajectory its own row; what others have of it is looked up.
-        assert one.task is None or one.task_id is None or one.task == known
-        if one.parent_id is not None:
-            assert keys[one.trajectory_id] == keys[one.parent_id]
-            assert one.task is None
-    return found
+        assert trajectory.task is None or trajectory.task_id is None or trajectory.task == known
+        if trajectory.parent_id is not None:
+            assert keys[trajectory.trajectory_id] == keys[trajectory.parent_id]
+            assert trajectory.task is None
+    return results
 
 
 @settings(max_examples=examples(24))
@@ -144,24 +145,24 @@ def test_each_keeps_its_task_when_others_go(described, others, runs):
             str(folder / "all"), workers=1,
         )  # fmt: skip
         old = Store.open(str(folder / "all"))
-        before = told(old)
-        for said, found in before.values():
-            assert found in (said, None)
-        flat = [one for members in described for one in members] + 3 * runs
-        assert sum(found is not None for _, found in before.values()) == sum(
-            one.task_id is not None for one in flat
+        before = task_rows(old)
+        for output, result in before.values():
+            assert result in (output, None)
+        flat = [member for members in described for member in members] + 3 * runs
+        assert sum(entry is not None for _, entry in before.values()) == sum(
+            item.task_id is not None for item in flat
         )
         left = {name: before[name] for name in before if name not in gone(old)}
         drop(select(old.root, "list_contains(tags, 'go')"), str(folder / "dropped"),
              options=DropOptions(workers=1))  # fmt: skip
-        assert told(Store.open(str(folder / "dropped"))) == left
+        assert task_rows(Store.open(str(folder / "dropped"))) == left
         others = convert_shards(folder / "d", others, "d")
-        left |= {name: known for name, known in told(Store.open(others)).items()
+        left |= {name: known for name, known in task_rows(Store.open(others)).items()
                  if name not in gone(Store.open(others))}  # fmt: skip
         if left:
             stay = {"filter": {"sql": "NOT list_contains(tags, 'go')"}}
             curate({"all": old.root, "others": others}, folder / "curated", stay, workers=1)
-            assert told(Store.open(str(folder / "curated"))) == left
+            assert task_rows(Store.open(str(folder / "curated"))) == left
         check_partition(old, before, folder)
 
 
@@ -183,13 +184,13 @@ def check_partition(store: Store, before, folder: Path) -> None:
     for first, end in ((0, half), (half, last)):
         files = (str(folder / "members.parquet"), str(folder / "tasks.parquet"))
         part = Partition(0, store.root, shift, first + shift, end + shift, 1, *files)
-        found = part.task_columns(["instruction"]).with_columns(pl.col("seq") - shift)
+        frame = part.task_columns(["instruction"]).with_columns(pl.col("seq") - shift)
         expected = [
             (seq, before[name][0])
             for seq, name, task_id in rows.iter_rows()
             if first <= seq <= end and task_id is not None
         ]
-        assert list(found.iter_rows()) == expected
+        assert list(frame.iter_rows()) == expected
 
 
 def test_a_row_of_the_own_shard_counts_before_one_of_another():
@@ -200,7 +201,7 @@ def test_a_row_of_the_own_shard_counts_before_one_of_another():
         store = Store.open(root)
         seqs = store.scan("trajectories").select("seq").collect()["seq"]
         assert shard_starts(store, seqs) == [0, 100]
-        assert [found for _, found in told(store).values()] == ["p", "p", "q", "q", "p", "q"]
+        assert [result for _, result in task_rows(store).values()] == ["p", "p", "q", "q", "p", "q"]
         assert task_index(store).rows["own"].to_list() == [True, False, True, False, True, False]
 
 

@@ -14,15 +14,15 @@ KNOWN = {name: formats.get(name) for name in formats}
 
 @pytest.mark.slow  # `make check` makes the same table
 def test_no_column_of_the_schema_is_lost_in_silence():
-    found = column_table(KNOWN)
+    result = column_table(KNOWN)
     tables = set(TABLES) - set(NO_CONTENT)
-    assert set(found) == {
+    assert set(result) == {
         f"{name}.{column}" for name in tables for column in TABLES[name].own_columns
     }
-    free = {key.partition(".")[2] for key, row in found.items() if NO_LOSS in row.values()}
+    free = {key.partition(".")[2] for key, row in result.items() if NO_LOSS in row.values()}
     assert free <= set(BOOKKEEPING)
-    assert found["pairs.margin"]["m3"] == REPORTED
-    assert "written" in found["steps.is_copied_context"]["openai_chat"]
+    assert result["pairs.margin"]["m3"] == REPORTED
+    assert "written" in result["steps.is_copied_context"]["openai_chat"]
 
 
 class Silent:
@@ -36,7 +36,7 @@ class Silent:
 
     def write(self, trajectory, losses):
         record = self.converter.write(trajectory, losses)
-        losses.items = [one for one in losses.items if not one["path"].endswith(self.column)]
+        losses.items = [item for item in losses.items if not item["path"].endswith(self.column)]
         return record
 
 

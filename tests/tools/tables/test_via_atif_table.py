@@ -15,18 +15,18 @@ ATIF = formats.get("atif")
 
 @pytest.mark.slow  # `make check` makes the same table
 def test_every_column_comes_back_through_atif_or_is_accounted_for():
-    found = hop_table(ATIF)
-    assert set(found) == {
+    result = hop_table(ATIF)
+    assert set(result) == {
         f"{table}.{column}"
         for table in set(TABLES) - set(NO_CONTENT)
         for column in set(TABLES[table].own_columns) - set(BOOKKEEPING)
     }
-    assert found["steps.token_mask"] == found["pairs.margin"] == BACK
-    assert found["tasks.instruction"] == REPORTED
-    words = {word for line in found.values() for word in line.split("; ")}
+    assert result["steps.token_mask"] == result["pairs.margin"] == BACK
+    assert result["tasks.instruction"] == REPORTED
+    words = {word for line in result.values() for word in line.split("; ")}
     assert {BACK, REPORTED} < words
     for reason in OTHERWISE.values():
-        assert any(reason in line for line in found.values()), reason
+        assert any(reason in line for line in result.values()), reason
 
 
 @pytest.mark.slow

@@ -93,7 +93,7 @@ turns = st.builds(
 )
 runs = st.builds(
     Run,
-    turns=st.lists(turns, max_size=5).map(lambda found: (Turn("user"), *found)),
+    turns=st.lists(turns, max_size=5).map(lambda item: (Turn("user"), *item)),
     branch=st.sampled_from([0, 0, 1, 2, 3]),
     success=st.sampled_from([None, True, False]),
 )
@@ -127,24 +127,24 @@ def write_runs(
     return write_store(folder, builder)
 
 
-def _step(builder: RowBuilder, own: str, turn: Turn) -> None:
+def _step(builder: RowBuilder, text: str, turn: Turn) -> None:
     if turn.edit:
         builder.step({"source": "environment", "kind": "context_edit", "edit_boundary": "truncate"})
     if turn.role != "agent":
-        builder.step({"source": turn.role, "kind": "message", "text": f"said {turn.says or own}"})
+        builder.step({"source": turn.role, "kind": "message", "text": f"said {turn.says or text}"})
         return
     builder.step(
         {
             "source": "agent",
             "kind": "llm_turn",
-            "text": f"did {turn.says or own}",
+            "text": f"did {turn.says or text}",
             "reasoning": "hm, let me see" if turn.reasoning else None,
             "loss_weight": turn.weight,
             "is_copied_context": turn.copied or None,
         }
     )
     for number in range(turn.calls):
-        name = f"{own}c{number}"
+        name = f"{text}c{number}"
         call = {"call_id": name, "kind": "function", "name": "search"}
         if turn.broken and number == 0:
             builder.call({**call, "arguments_raw": "{oops", "arguments_kind": "invalid"})
@@ -155,11 +155,11 @@ def _step(builder: RowBuilder, own: str, turn: Turn) -> None:
 
 def weighed(described: Iterable[Run], *, branches: bool) -> dict[str, Turn]:
     """The words of the steps that have a weight, by the description alone."""
-    found: dict[str, Turn] = {}
+    results: dict[str, Turn] = {}
     for number, run in enumerate(described):
         # A branch of a run without steps would be a main line; every run has one at least.
         if not (run.branch and number) or branches:
-            found |= {
+            results |= {
                 word(number, place): turn for place, turn in enumerate(run.turns) if turn.counts
             }
-    return found
+    return results

@@ -73,7 +73,7 @@ def chats(draw: st.DrawFn, weights: Sequence[float] = (0.0, 1.0)) -> Chat:
             made = [
                 _drawn_call(draw, f"c{number}.{index}") for index in range(draw(st.integers(1, 3)))
             ]
-            waiting += [each.call_id for each in made]
+            waiting += [item.call_id for item in made]
             weight = draw(st.sampled_from(weights)) if all(e.valid for e in made) else 0.0
             reasoning = draw(words)
             messages.append(agent(draw(words), *made, weight=weight, reasoning=reasoning))
@@ -97,7 +97,7 @@ def _drawn_call(draw: st.DrawFn, call_id: str) -> ChatCall:
 def pair_of(prompt: Chat, better: Message, worse: Message) -> PairChats:
     """A pair whose sides follow the prompt."""
     prompt = prompt.weigh([])
-    sides = [replace(prompt, messages=(*prompt.messages, each)) for each in (better, worse)]
+    sides = [replace(prompt, messages=(*prompt.messages, item)) for item in (better, worse)]
     return PairChats(Pair(pair_id="p"), sides[0], sides[1], len(prompt.messages))
 
 
@@ -115,7 +115,7 @@ def export(
     items = (
         [ExportItem(None, given, run)]
         if isinstance(given, PairChats)
-        else [ExportItem(each, None, run, rendered) for each in _fitted(given, options)]
+        else [ExportItem(item, None, run, rendered) for item in _fitted(given, options)]
     )
     rows = [row for item in items for row in exporter.rows(item, options, tally)]
     return rows, tally

@@ -43,10 +43,10 @@ CASES = {
 
 def trained_words(folder: Path, name: str) -> Counter[str]:
     """The words that a trainer of this format learns."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for text in _trained_texts(folder, name):
-        found.update(WORD.findall(text))
-    return found
+        counts.update(WORD.findall(text))
+    return counts
 
 
 def _trained_texts(folder: Path, name: str):
@@ -68,7 +68,7 @@ def _trained_texts(folder: Path, name: str):
             yield row["completion"][0]["content"]
             assert len(row["completion"]) == 1
         elif "segments" in row:
-            yield from (each["text"] for each in row["segments"] if each["label"])
+            yield from (item["text"] for item in row["segments"] if item["label"])
         else:
             for message in row["messages"]:
                 if message.get("train", message["role"] == "assistant"):
@@ -143,7 +143,7 @@ def test_chats_with_calls_are_no_alpaca(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "said"),
+    ("name", "options", "message"),
     [
         ("trl-sft", {}, "d/r0: step 1 is not trained, and trl-sft cannot say so"),
         ("trl-prompt-completion", {}, "add --set expand=true"),
@@ -151,9 +151,9 @@ def test_chats_with_calls_are_no_alpaca(tmp_path):
         ("trl-sft", {"expand": True}, "expand=true does not help here"),
     ],
 )
-def test_a_mask_that_a_format_cannot_carry_is_refused(tmp_path, name, options, said):
+def test_a_mask_that_a_format_cannot_carry_is_refused(tmp_path, name, options, message):
     masked = Run((Turn("user"), Turn(weight=0.0), Turn(), Turn()))
     store = write_runs(tmp_path / "store", [masked])
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         export_rows(store, name, str(tmp_path / "out"), options)
     assert [path.name for path in tmp_path.iterdir()] == ["store"]

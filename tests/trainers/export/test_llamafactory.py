@@ -41,11 +41,11 @@ def read_call(value: str) -> tuple[str, list[dict[str, Any]]]:
     if tagged is None:
         thought = re.search(r"<think>\n(.*?)\n</think>\n\n", value, re.DOTALL)
         assert thought is None
-        beside, text = "", value
+        extra_keys, text = "", value
     else:
-        beside, text = value.replace(tagged.group(0), ""), tagged.group(1)
+        extra_keys, text = value.replace(tagged.group(0), ""), tagged.group(1)
     calls = json.loads(text)
-    return beside, calls if isinstance(calls, list) else [calls]
+    return extra_keys, calls if isinstance(calls, list) else [calls]
 
 
 def check_order(turns: list[dict[str, str]], *, odd: bool) -> None:
@@ -64,8 +64,8 @@ def wanted(message: Message) -> tuple[str, list[Any]]:
     if message.calls and before:
         before += "\n"
     calls = [
-        {"name": each.name, "arguments": each.arguments if each.valid else {"input": each.text}}
-        for each in message.calls
+        {"name": item.name, "arguments": item.arguments if item.valid else {"input": item.text}}
+        for item in message.calls
     ]
     return before, calls
 
@@ -85,19 +85,19 @@ def test_every_trained_step_is_a_turn_or_counted(chat, expand) -> None:
     rows, tally = export(SHAREGPT, chat, options)
     lost = sum(tally.left_out.values())
     trained = 0
-    own = [each for each in chat.messages if each.role == "assistant"]
+    messages = [item for item in chat.messages if item.role == "assistant"]
     for row in rows:
         assert list(row) == ["conversations", "system", "tools"]
         turns = row["conversations"]
         check_order(turns, odd=False)
-        for message, turn in zip(own, turns[1::2], strict=False):
+        for message, turn in zip(messages, turns[1::2], strict=False):
             check_turn(turn, message)
         count = len(turns) // 2
         if expand:  # mask_history: only the last turn is trained
-            assert own[count - 1].weight == 1
+            assert messages[count - 1].weight == 1
             trained += 1
         else:  # every turn of the assistant is trained
-            assert [each.weight for each in own[:count]] == [1] * count
+            assert [item.weight for item in messages[:count]] == [1] * count
             trained += count
         json.dumps(row, ensure_ascii=False).encode()
         check_context(turns[0::2], row["system"], chat)
@@ -117,9 +117,9 @@ def check_context(turns: list[dict[str, str]], system: str, chat: Chat) -> None:
         assert first[0].text in system
         first.pop(0)
     for turn, group in zip(turns, groups, strict=False):
-        results = RESULT_JOINT.join(each.text for each in group if each.role == "tool")
-        others = [each.text for each in group if each.role != "tool"]
-        roles = [each.role == "tool" for each in group]
+        results = RESULT_JOINT.join(item.text for item in group if item.role == "tool")
+        others = [item.text for item in group if item.role != "tool"]
+        roles = [item.role == "tool" for item in group]
         assert roles == sorted(roles, reverse=True), "a result after the user's words"
         assert turn["value"] == "\n\n".join([results, *others] if any(roles) else others)
         assert turn["from"] == ("observation" if any(roles) else "human")
@@ -135,14 +135,15 @@ def test_parallel_calls_are_a_list_and_their_results_one_turn() -> None:
         agent("done"),
     )
     [row], tally = export(SHAREGPT, chat)
-    one = '{"name": "look", "arguments": {"at": "sea"}}'
+    text = '{"name": "look", "arguments": {"at": "sea"}}'
     assert row["system"] == "Be brief."
     assert json.loads(row["tools"]) == list(chat.tools)
     assert row["conversations"] == [
         {"from": "human", "value": "a"},
         {
             "from": "function_call",
-            "value": f"<think>\nhm\n</think>\n\nI look.\n<tool_call>\n[{one}, {one}]\n</tool_call>",
+            "value": "<think>\nhm\n</think>\n\nI look.\n"
+            f"<tool_call>\n[{text}, {text}]\n</tool_call>",
         },
         {"from": "observation", "value": "r1" + RESULT_JOINT + "r2"},
         {"from": "gpt", "value": "done"},
@@ -230,7 +231,7 @@ def test_the_engine_v1_gets_every_weight(chat) -> None:
                 parts[part["type"]].append(part["value"])
             assert "".join(parts["text"]) == message.text
             assert "".join(parts["reasoning"]) == (message.reasoning or "")
-            assert [json.loads(each) for each in parts["tool_call"]] == wanted(message)[1]
+            assert [json.loads(item) for item in parts["tool_call"]] == wanted(message)[1]
         weights = [out["loss_weight"] for out in row["messages"]]
         assert weights[-1] > 0
         assert Counter(weights) == Counter(m.weight for m in chat.messages[: len(weights)])

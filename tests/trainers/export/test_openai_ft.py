@@ -38,14 +38,14 @@ def check_messages(messages: list[dict[str, Any]]) -> None:
             continue
         calls = message.get("tool_calls", [])
         assert calls or isinstance(message["content"], str)
-        waiting = [each["id"] for each in calls]
+        waiting = [entry["id"] for entry in calls]
         assert not seen & set(waiting)
         seen |= set(waiting)
-        for each in calls:
-            assert len(each["id"]) <= 40
-            assert each["type"] == "function"
-            assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", each["function"]["name"])
-            assert isinstance(each["function"]["arguments"], str)
+        for item in calls:
+            assert len(item["id"]) <= 40
+            assert item["type"] == "function"
+            assert re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", item["function"]["name"])
+            assert isinstance(item["function"]["arguments"], str)
 
 
 def assistants(row: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -57,20 +57,20 @@ def test_every_trained_step_is_written_with_weight_1_or_counted(chat) -> None:
     rows, tally = export(SFT, chat)
     steps = len(chat.trained())
     lost = sum(tally.left_out.values())
-    written = [each for row in rows for each in assistants(row)]
-    assert sum(each["weight"] for each in written) == steps - lost
+    written = [assistant for row in rows for assistant in assistants(row)]
+    assert sum(item["weight"] for item in written) == steps - lost
     for row in rows:
         check_messages(row["messages"])
         assert row["messages"][-1]["role"] == "assistant"
         assert row["messages"][-1]["weight"] == 1
         assert ("tools" in row) == ("parallel_tool_calls" in row) == bool(chat.tools)
         json.dumps(row, ensure_ascii=False).encode()
-    own = [each for each in chat.messages if each.role == "assistant"][: len(written)]
-    for message, out in zip(own, written, strict=True):
+    ours = [item for item in chat.messages if item.role == "assistant"][: len(written)]
+    for message, out in zip(ours, written, strict=True):
         assert out["weight"] == 0 or message.weight == 1
         assert out.get("content", "") == message.text
-        texts = [each["function"]["arguments"] for each in out.get("tool_calls", [])]
-        assert texts == [each.text for each in message.calls]
+        texts = [tool_call["function"]["arguments"] for tool_call in out.get("tool_calls", [])]
+        assert texts == [item.text for item in message.calls]
 
 
 def test_arguments_are_the_characters_of_the_source() -> None:

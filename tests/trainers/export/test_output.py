@@ -59,7 +59,7 @@ def test_segments_are_chatml(tmp_path):
     *_, trained, rest = row["segments"]
     assert trained == {"label": True, "text": f"did {word(0, 2)}<|im_end|>"}
     assert rest == {"label": False, "text": "\n"}
-    whole = "".join(each["text"] for each in row["segments"])
+    whole = "".join(item["text"] for item in row["segments"])
     roles = [part.partition("\n")[0] for part in whole.split("<|im_start|>")[1:]]
     assert roles == ["system", "user", "assistant", "assistant"]
     assert whole.count("<|im_end|>\n") == 4
@@ -122,8 +122,8 @@ def test_arguments_that_no_reader_takes_are_counted(tmp_path):
         "arguments of a call are no JSON object": 2,
         "a whole number of more than 64 bits, which datasets cannot read": 1,
     }
-    found = [json.loads(line) for line in (tmp_path / "out/train.jsonl").read_text().splitlines()]
-    calls = [row["messages"][-1]["tool_calls"][0]["function"]["arguments"] for row in found]
+    lines = [json.loads(line) for line in (tmp_path / "out/train.jsonl").read_text().splitlines()]
+    calls = [row["messages"][-1]["tool_calls"][0]["function"]["arguments"] for row in lines]
     assert calls == [{"x": 1}, {"x": "\ufffd"}]
     text = export_rows(store, "trl-sft", str(tmp_path / "text"), {"arguments": "text"})
     assert text.rows == 3
@@ -138,15 +138,15 @@ def test_arguments_that_no_reader_takes_are_counted(tmp_path):
 def test_a_row_comes_back_or_is_refused(value):
     pending, odd = [value], False
     while pending:
-        each = pending.pop()
-        if isinstance(each, dict):
-            pending += each.values()
-        elif isinstance(each, list):
-            pending += each
-        elif isinstance(each, float):
-            odd |= not math.isfinite(each)
-        elif isinstance(each, int) and not isinstance(each, bool):
-            odd |= not -(2**63) <= each < 2**63
+        result = pending.pop()
+        if isinstance(result, dict):
+            pending += result.values()
+        elif isinstance(result, list):
+            pending += result
+        elif isinstance(result, float):
+            odd |= not math.isfinite(result)
+        elif isinstance(result, int) and not isinstance(result, bool):
+            odd |= not -(2**63) <= result < 2**63
     try:
         line = encode({"value": value})
     except UnwritableError:
@@ -177,7 +177,7 @@ def test_mixed_rows_have_strangers_for_neighbours():
 
 def test_options_are_checked(tmp_path):
     store = write_runs(tmp_path / "store", [PLAIN])
-    for name, given_, said in [
+    for name, given_, output in [
         ("trl-sft", ["expnad=true"], "did you mean expand"),
         ("trl-sft", ["expand"], "NAME=VALUE"),
         ("trl-sft", ["expand=maybe"], "expand: input should be a valid boolean"),
@@ -187,7 +187,7 @@ def test_options_are_checked(tmp_path):
         ("trl-kto", ["label=reward"], "threshold"),
         ("chatml", ["form=[text"], "cannot be read"),
     ]:
-        with pytest.raises(UsageError, match=said):
+        with pytest.raises(UsageError, match=output):
             export_rows(store, name, str(tmp_path / "out"), given_)
     with pytest.raises(UsageError, match="leave out --model"):
         export_rows(store, "chatml", str(tmp_path / "out"), model="tiny")

@@ -91,13 +91,13 @@ def test_both_sides_of_a_pair_are_labelled(tmp_path, store):
     options = {"label": "pairs", "multi_turn": "cut"}
     report = export_rows(store, "trl-kto", str(tmp_path / "out"), options)
     assert (report.unit, report.rows, report.in_rows) == ("pairs", 4, 2)
-    found = {(row["completion"][0]["content"], row["label"]) for row in rows_of(tmp_path / "out")}
-    assert found == {(f"did {word(0, 1)}", True), (f"did {word(1, 0)}", False)}
+    rows = {(row["completion"][0]["content"], row["label"]) for row in rows_of(tmp_path / "out")}
+    assert rows == {(f"did {word(0, 1)}", True), (f"did {word(1, 0)}", False)}
 
 
 def test_a_branch_without_tools_has_those_of_its_parent(tmp_path):
-    own = Run(LONG.turns[1:], branch=1, columns={"tools": None})
-    store = write_runs(tmp_path / "store", [LONG, own], [pair("p", (0, 1, 2), (1, 1, 2))])
+    ours = Run(LONG.turns[1:], branch=1, columns={"tools": None})
+    store = write_runs(tmp_path / "store", [LONG, ours], [pair("p", (0, 1, 2), (1, 1, 2))])
     report = export_rows(store, "trl-dpo", str(tmp_path / "out"))
     assert report.left_out == {}
     (row,) = rows_of(tmp_path / "out")

@@ -144,8 +144,8 @@ def test_messages_train_what_the_renderer_trains(tmp_path, store, tokenizer, mod
     assert datasets[0][0]["messages"][2] == datasets[2][0]["messages"][2]
     args = settings_of(SFTConfig, tmp_path, assistant_only_loss=True, max_length=None)
     trainer = SFTTrainer(model, args=args, train_dataset=datasets[1], processing_class=tokenizer)
-    found = [(row["input_ids"], row["labels"]) for row in trainer.train_dataset]
-    assert found == rendered(store, MARKED)
+    results = [(row["input_ids"], row["labels"]) for row in trainer.train_dataset]
+    assert results == rendered(store, MARKED)
     assert trainer.train().training_loss > 0
 
 
@@ -156,8 +156,8 @@ def test_tokens_train_what_the_renderer_trains(tmp_path, store, tokenizer, model
     dataset = by_readme(tmp_path / "out", 0)
     args = settings_of(SFTConfig, tmp_path, max_length=None)
     trainer = SFTTrainer(model, args=args, train_dataset=dataset, processing_class=tokenizer)
-    found = [(row["input_ids"], row["labels"]) for row in trainer.train_dataset]
-    assert found == rendered(store)
+    results = [(row["input_ids"], row["labels"]) for row in trainer.train_dataset]
+    assert results == rendered(store)
     assert trainer.train().training_loss > 0
 
 
@@ -174,17 +174,17 @@ def test_prompts_and_completions_train_each_step(tmp_path, store, tokenizer, mod
     )
     # TRL trains the line end after the end of the turn too, which only the template writes.
     end = tokenizer.encode("\n")
-    found = []
+    results = []
     for row in trainer.train_dataset:
-        own = [label for label in row["labels"] if label != IGNORED]
-        assert own[-1:] == row["input_ids"][-1:] == end
-        found.append((row["input_ids"][:-1], own[:-1]))
+        ours = [label for label in row["labels"] if label != IGNORED]
+        assert ours[-1:] == row["input_ids"][-1:] == end
+        results.append((row["input_ids"][:-1], ours[:-1]))
     wanted = []
     for ids, labels in rendered(store):
         steps = "".join("x" if label != IGNORED else " " for label in labels)
         for part in re.finditer("x+", steps):
             wanted.append((ids[: part.end()], ids[part.start() : part.end()]))
-    assert found == wanted
+    assert results == wanted
     assert trainer.train().training_loss > 0
 
 

@@ -25,13 +25,13 @@ from tests.workflows.publish.published import HOSTILE, Words, write_published
 
 REPO = RepoId("alice", "agent-runs")
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-FOUND = StoreFindings({"github_token": 2, "<b>|": 1})
+FINDINGS = StoreFindings({"github_token": 2, "<b>|": 1})
 TITLE = "A | `b` <script>x</script>\n---\n# h {{7*7}} \\}@misc{evil"
 
 
 @pytest.fixture(autouse=True)
 def _findings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(findings, "scan", lambda *_: FOUND)
+    monkeypatch.setattr(findings, "scan", lambda *_: FINDINGS)
 
 
 def publish(folder: Path, words: Words, **options: object) -> Prepared:
@@ -50,19 +50,19 @@ def parts(prepared: Prepared) -> tuple[dict[str, object], str]:
 
 def shape(text: str) -> Counter[str]:
     """How often each kind of Markdown occurs."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for token in PARSER.parse(text):
-        found[f"{token.type} {token.tag}"] += 1
+        counts[f"{token.type} {token.tag}"] += 1
         for child in token.children or ():
             kind = "text" if child.type in ("text", "text_special", "softbreak") else child.type
-            found[kind] += kind != "text"
-    return found
+            counts[kind] += kind != "text"
+    return counts
 
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(findings, "scan", lambda *_: FOUND)
+        patch.setattr(findings, "scan", lambda *_: FINDINGS)
         folder = tmp_path_factory.mktemp("hostile")
         return publish(folder, HOSTILE, title=TITLE, license="mit")
 
@@ -70,7 +70,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 @pytest.fixture(scope="module")
 def tagged(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(findings, "scan", lambda *_: FOUND)
+        patch.setattr(findings, "scan", lambda *_: FINDINGS)
         return publish(tmp_path_factory.mktemp("tagged"), Words(), title="Trips: 'a'", tag="v1")
 
 
@@ -129,7 +129,7 @@ def test_the_hub_reads_the_head(tagged: Prepared):
     assert card.data.pretty_name == "Trips: 'a'"
     assert card.data.license == "mit"
     assert card.data.size_categories == ["n<1K"]
-    default = [one["config_name"] for one in card.data.configs if one.get("default")]
+    default = [config["config_name"] for config in card.data.configs if config.get("default")]
     assert default == ["messages"]
 
 

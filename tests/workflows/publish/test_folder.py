@@ -92,19 +92,19 @@ def test_datasets_loads_every_config(prepared: Prepared, store: Store, tmp_path:
     environment = {**os.environ, "HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
     words = [sys.executable, "-c", LOAD, str(prepared.folder)]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
-    found = json.loads(done.stdout)
+    value = json.loads(done.stdout)
     tables = {name for name in TABLES if store.manifest.rows(name)} - {"rejects"}
-    assert set(found) == {"messages"} | tables
+    assert set(value) == {"messages"} | tables
     assert {"pairs", "media", "tasks"} <= tables
-    for name, config in found.items():
+    for name, config in value.items():
         assert config["rows"] == config["streamed"]
         if name != "messages":
             assert config["rows"] == {"train": store.manifest.rows(name)}
             assert config["columns"] == TABLES[name].schema.names
-    assert found["messages"]["rows"] == {"train": 2, "test": 1, "train_branches": 2}
-    assert found["messages"]["first"]["id"] == "trips/one"
-    assert found["trajectories"]["first"]["tags"] == ["a", "get_weather"]
-    assert found["trajectories"]["first"]["started_at"].startswith("2026-05-03")
+    assert value["messages"]["rows"] == {"train": 2, "test": 1, "train_branches": 2}
+    assert value["messages"]["first"]["id"] == "trips/one"
+    assert value["trajectories"]["first"]["tags"] == ["a", "get_weather"]
+    assert value["trajectories"]["first"]["started_at"].startswith("2026-05-03")
 
 
 def test_duckdb_and_polars_read_the_same_files_by_glob(prepared: Prepared):
@@ -122,7 +122,7 @@ def test_every_parquet_file_belongs_to_one_split(prepared: Prepared):
     patterns = [split.pattern for config in prepared.configs for split in config.splits]
     files = [file.path for file in prepared.files if file.path.endswith(".parquet")]
     for path in files:
-        owners = [one for one in patterns if Path(path).match(one)]
+        owners = [pattern for pattern in patterns if Path(path).match(pattern)]
         assert len(owners) == 1, path
 
 
@@ -155,7 +155,7 @@ def test_mlcroissant_validates_and_reads_every_record_set(prepared: Prepared, st
     assert (issues.errors, issues.warnings) == (set(), set())
     assert described.metadata.version == "1.2.0"
     rows = {config.name: config.rows for config in prepared.configs}
-    assert {one.id for one in described.metadata.record_sets} == set(rows)
+    assert {record_set.id for record_set in described.metadata.record_sets} == set(rows)
     for name, count in rows.items():
         assert sum(1 for _ in described.records(name)) == count
     ids = {row["messages/id"].decode() for row in described.records("messages")}
@@ -216,7 +216,7 @@ def test_the_hashes_are_right(prepared: Prepared):
     assert sorted(path for _, path in listed) == sorted(files)
     for sha256, path in listed:
         assert hashlib.sha256(files[path].read_bytes()).hexdigest() == sha256
-    assert {one.path for one in prepared.files} == {*files, "SHA256SUMS"}
+    assert {file.path for file in prepared.files} == {*files, "SHA256SUMS"}
 
 
 # ---- the same bytes, and going on ---------------------------------------------------------------
@@ -227,9 +227,9 @@ def test_same_store_and_options_same_bytes(prepared: Prepared, store: Store, tmp
     monkeypatch.setattr("adp.workflows.publish.messages.PART_BYTES", 1)
     options = {**vars(OPTIONS)}
     two = prepare(store.root, REPO, tmp_path / "2", PublishOptions(**{**options, "workers": 2}))
-    one = prepare(store.root, REPO, tmp_path / "1", PublishOptions(**{**options, "workers": 1}))
-    assert sums(two.folder) == sums(one.folder)
-    assert sum(name.startswith("messages/") for name in sums(one.folder).split()) == 3
+    result = prepare(store.root, REPO, tmp_path / "1", PublishOptions(**{**options, "workers": 1}))
+    assert sums(two.folder) == sums(result.folder)
+    assert sum(name.startswith("messages/") for name in sums(result.folder).split()) == 3
     monkeypatch.undo()
     monkeypatch.setattr(findings, "scan", nothing)
     again = prepare(store.root, REPO, tmp_path / "3", OPTIONS)
@@ -328,9 +328,9 @@ def test_licenses_stop_it(tmp_path: Path):
 def test_findings_stop_it_or_are_replaced(store: Store, tmp_path, monkeypatch):
     scans = []
 
-    def scan(found: Store, *_) -> StoreFindings:
-        scans.append(found.root)
-        assert not found.manifest.rows("rejects")  # what is not published need not be clean
+    def scan(value: Store, *_) -> StoreFindings:
+        scans.append(value.root)
+        assert not value.manifest.rows("rejects")  # what is not published need not be clean
         return StoreFindings(
             {"github_token": 2}, ("github_token  trips/one $.steps[0].text  ghp_...", "x")
         )
@@ -344,7 +344,7 @@ def test_findings_stop_it_or_are_replaced(store: Store, tmp_path, monkeypatch):
     allowed = prepare(store.root, REPO, out, PublishOptions(allow_findings=True))
     assert "were published as they are" in (allowed.folder / "README.md").read_text()
 
-    def redact(found: Store, target: str, *_) -> None:
+    def redact(value: Store, target: str, *_) -> None:
         write_published(Path(target), Words(dataset="clean"))
         Path(target, RUN).write_text("{}")
 
@@ -363,10 +363,10 @@ def test_findings_stop_it_or_are_replaced(store: Store, tmp_path, monkeypatch):
 def test_a_stopped_redaction_leaves_nothing_for_a_call_that_allows(store, tmp_path, monkeypatch):
     monkeypatch.setattr(findings, "scan", lambda *_: StoreFindings({"token": 1}))
 
-    def stopped(found: Store, target: str, *_) -> None:
+    def stopped(value: Store, target: str, *_) -> None:
         half = Path(target, "steps", "part-00000.parquet")
         half.parent.mkdir(parents=True)
-        whole = (Path(found.root) / "steps" / "part-00000.parquet").read_bytes()
+        whole = (Path(value.root) / "steps" / "part-00000.parquet").read_bytes()
         half.write_bytes(bytes(len(whole)))
         raise KeyboardInterrupt
 

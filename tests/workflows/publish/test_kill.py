@@ -90,8 +90,8 @@ def start(hub, tmp_path, program, *words, after: int | None = None) -> int:
             break
         assert time.monotonic() < deadline
         time.sleep(0.005)
-    _, said = process.communicate()
-    assert process.returncode in (0, -signal.SIGKILL), said.decode()
+    _, output = process.communicate()
+    assert process.returncode in (0, -signal.SIGKILL), output.decode()
     return process.returncode
 
 

@@ -32,13 +32,13 @@ def rows_of(store: Store, out: Path) -> tuple[Messages, dict[str, list[dict[str,
     """Write the config and read it back: split -> rows."""
     out.mkdir(exist_ok=True)
     written = write_messages(store, out, workers=1, progress=Silent())
-    found: dict[str, list[dict[str, Any]]] = {}
+    results: dict[str, list[dict[str, Any]]] = {}
     for file in written.files:
         table = pq.read_table(out / file.path, partitioning=None)
         assert table.schema.equals(SCHEMA)
         assert table.num_rows == file.rows
-        found.setdefault(file.split, []).extend(table.to_pylist())
-    return written, found
+        results.setdefault(file.split, []).extend(table.to_pylist())
+    return written, results
 
 
 def exported(store: Store, folder: Path) -> dict[str, dict[str, Any]]:
@@ -54,9 +54,9 @@ def unquoted(value: Any) -> Any:
 
 
 def check_against_export(store: Store, folder: Path) -> None:
-    _, found = rows_of(store, folder / "out")
+    _, result = rows_of(store, folder / "out")
     oracle = exported(store, folder / "chats")
-    rows = [row for split in found.values() for row in split]
+    rows = [row for split in result.values() for row in split]
     assert {row["id"] for row in rows} == set(oracle)
     for row in rows:
         record = oracle[row["id"]]
@@ -88,16 +88,16 @@ def test_real_data_is_as_the_export_writes_it(name: str, tmp_path: Path):
 def test_every_trajectory_is_one_row(described, tmp_path_factory):
     folder = tmp_path_factory.mktemp("any")
     store = described_runs.write(folder / "store", described)
-    _, found = rows_of(store, folder / "out")
+    _, result = rows_of(store, folder / "out")
     mains = {row.trajectory_id for row in store.trajectories() if row.parent_id is None}
-    rows = {row["id"]: split for split, own in found.items() for row in own}
-    assert sum(map(len, found.values())) == store.manifest.rows("trajectories") == len(rows)
+    rows = {row["id"]: split for split, ours in result.items() for row in ours}
+    assert sum(map(len, result.values())) == store.manifest.rows("trajectories") == len(rows)
     assert {name for name, split in rows.items() if not split.endswith("_branches")} == mains
 
 
 def test_arguments_keep_their_characters(tmp_path: Path):
-    _, found = rows_of(write_published(tmp_path / "store"), tmp_path / "out")
-    first = found["train"][0]
+    _, result = rows_of(write_published(tmp_path / "store"), tmp_path / "out")
+    first = result["train"][0]
     call = json.loads(first["messages"])[1]["tool_calls"][0]
     assert call["function"]["arguments"] == ARGUMENTS
     assert (first["num_calls"], first["num_steps"], first["num_messages"]) == (1, 2, 3)
@@ -106,9 +106,9 @@ def test_arguments_keep_their_characters(tmp_path: Path):
 
 
 def test_a_branch_is_a_row_of_its_own_with_the_steps_that_it_shares(tmp_path: Path):
-    _, found = rows_of(write_published(tmp_path / "store"), tmp_path / "out")
-    picture = json.loads(found["train"][1]["messages"])
-    other, helper = found["train_branches"]
+    _, result = rows_of(write_published(tmp_path / "store"), tmp_path / "out")
+    picture = json.loads(result["train"][1]["messages"])
+    other, helper = result["train_branches"]
     assert (other["branch_kind"], other["shared_messages"]) == ("alternate", 1)
     assert json.loads(other["messages"])[:1] == picture[:1]
     assert "data:image/gif;base64," in other["messages"]  # the picture is its parent's
@@ -128,10 +128,10 @@ def test_a_branch_whose_parent_is_in_another_shard(tmp_path: Path):
         second.trajectory({"source_id": str(number), "parent_id": parent, "parent_step": 1})
         second.step({"source": "agent", "kind": "llm_turn", "text": "right"})
         second.finish()
-    written, found = rows_of(write_store(tmp_path / "s", first, second), tmp_path / "out")
-    right, lost = found["train_branches"]
-    assert [one["content"] for one in json.loads(right["messages"])] == ["Go", "right"]
-    assert [one["content"] for one in json.loads(lost["messages"])] == ["right"]
+    written, result = rows_of(write_store(tmp_path / "s", first, second), tmp_path / "out")
+    right, lost = result["train_branches"]
+    assert [item["content"] for item in json.loads(right["messages"])] == ["Go", "right"]
+    assert [item["content"] for item in json.loads(lost["messages"])] == ["right"]
     assert any("which is not in the store" in name for name in written.losses)
 
 
@@ -170,11 +170,11 @@ def test_the_parts_of_a_split_are_numbered_without_gaps(tmp_path: Path, monkeypa
         builder.step({"source": "user", "kind": "message", "text": split})
         builder.finish()
         builders.append(builder)
-    written, found = rows_of(write_store(tmp_path / "s", *builders), tmp_path / "out")
+    written, result = rows_of(write_store(tmp_path / "s", *builders), tmp_path / "out")
     assert [file.path.removeprefix("messages/") for file in written.files] == [
         "train-00000.parquet", "train-00001.parquet", "test-00000.parquet",
     ]  # fmt: skip
-    assert [row["id"] for row in found["train"]] == ["d/0", "d/2"]
+    assert [row["id"] for row in result["train"]] == ["d/0", "d/2"]
 
 
 # ---- names of splits ----------------------------------------------------------------------------
@@ -213,7 +213,9 @@ def test_any_split_gives_a_name_that_datasets_takes(values, tmp_path_factory):
     from datasets import NamedSplit, Split
     from datasets.naming import _split_re
 
-    texts = [None if one is None else one.encode("utf-8", "replace").decode() for one in values]
+    texts = [
+        None if value is None else value.encode("utf-8", "replace").decode() for value in values
+    ]
     store = store_of_splits(tmp_path_factory.mktemp("s") / "s", texts)
     splits = splits_of(store)
     mapped = {splits.of(value, branch=False) for value in texts}

@@ -64,7 +64,7 @@ def test_publish_then_pull_hash_for_hash(fake_hub, tmp_path):
 
     again = publish(store.root, REPO, out=tmp_path / "out", options=options, upload=upload,
                     traces="sts")  # fmt: skip
-    assert [one.commits for one in again.uploaded] == [0, 0]
+    assert [item.commits for item in again.uploaded] == [0, 0]
     assert again.prepared.reused
 
 
@@ -108,15 +108,15 @@ def store_with(secret: str, home: str, folder: Path) -> str:
 
 
 def test_a_planted_key_stops_it_and_is_nowhere_afterwards(fake_hub, home, tmp_path):
-    kind, secret = next(each for each in planted.plain() if each[0] == "github-token")
+    kind, secret = next(item for item in planted.plain() if item[0] == "github-token")
     store = store_with(secret, home, tmp_path)
     with pytest.raises(FindingsError) as stopped:
         publish(store, REPO, out=tmp_path / "out", options=OPEN, upload=UploadOptions())
-    said = str(stopped.value)
-    assert kind in said
-    assert "$.steps[2].calls[0].arguments" in said
-    assert secret not in said
-    assert NAME not in said
+    text = str(stopped.value)
+    assert kind in text
+    assert "$.steps[2].calls[0].arguments" in text
+    assert secret not in text
+    assert NAME not in text
     assert fake_hub.repos.repos == {}
 
     options = PublishOptions(accept_licenses=True, redact=True, all_tables=True)
@@ -126,27 +126,27 @@ def test_a_planted_key_stops_it_and_is_nowhere_afterwards(fake_hub, home, tmp_pa
     for folder in (out, tmp_path / "published-traces"):
         for word in gone:
             # What grep says of the files as they are; Parquet is compressed, so it is read too.
-            found = subprocess.run(["grep", "-rlF", word, folder], capture_output=True, text=True)
-            assert found.stdout == ""
+            result = subprocess.run(["grep", "-rlF", word, folder], capture_output=True, text=True)
+            assert result.stdout == ""
         for path in folder.rglob("*.parquet"):
-            said = str(__import__("pyarrow.parquet").parquet.read_table(path).to_pylist())
-            assert [word for word in gone if word in said] == []
+            text = str(__import__("pyarrow.parquet").parquet.read_table(path).to_pylist())
+            assert [word for word in gone if word in text] == []
     for repo in ("me/travel", "me/travel-traces"):
         for path, data in on_hub(fake_hub, repo).items():
             assert [word for word in gone if word.encode() in data or word in path] == []
 
 
 def test_what_to_look_for_is_an_option(home, tmp_path):
-    kind, secret = next(each for each in planted.plain() if each[0] == "github-token")
+    kind, secret = next(item for item in planted.plain() if item[0] == "github-token")
     store = store_with(secret, home, tmp_path)
-    found = {}
+    results = {}
     for name in ("secrets", "own"):
         options = PublishOptions(
             accept_licenses=True, redact=True, search=RedactOptions(kinds=(name,))
         )
         done = publish(store, REPO, out=tmp_path / name, options=options)
-        found[name] = set(done.prepared.findings.kinds)
-    assert found == {"secrets": {kind}, "own": {"own-home", "own-name"}}
+        results[name] = set(done.prepared.findings.kinds)
+    assert results == {"secrets": {kind}, "own": {"own-home", "own-name"}}
     with pytest.raises(OutputExistsError, match="--kinds"):
         publish(store, REPO, out=tmp_path / "own", options=OPEN)
 
@@ -237,10 +237,10 @@ def test_damage_is_said_whatever_the_words(fake_hub, copy, folder, gone, title):
         flip(copy / folder, name)
     with pytest.raises(OutputExistsError) as stopped:
         send_again(copy, title)
-    said = str(stopped.value)
-    assert name in said
-    assert ("is missing" if gone else "was changed") in said
-    assert said.endswith("remove the folder, then call again")
+    text = str(stopped.value)
+    assert name in text
+    assert ("is missing" if gone else "was changed") in text
+    assert text.endswith("remove the folder, then call again")
     assert fake_hub.repos.repos == {}
 
 
@@ -290,7 +290,7 @@ def test_the_folder_holds_copies(tmp_path):
 
 
 def test_after_a_stop_other_kinds_begin_anew(home, tmp_path):
-    _, secret = next(each for each in planted.plain() if each[0] == "github-token")
+    _, secret = next(item for item in planted.plain() if item[0] == "github-token")
     store = store_with(secret, home, tmp_path)
     with pytest.raises(FindingsError):
         publish(store, REPO, out=tmp_path / "out", options=OPEN)
@@ -328,14 +328,14 @@ def test_the_lock_is_held_until_all_is_uploaded(fake_hub, tmp_path, monkeypatch)
     store = write_published(tmp_path / "s")
     out, refused = tmp_path / "out", []
 
-    def beside(folder, *words, **options):
+    def run_beside(folder, *words, **options):
         for place in (out, tmp_path / "out-traces"):
             with pytest.raises(StoreError, match="another run writes to") as caught, holding(place):
                 pass
             refused.append(str(caught.value))
         return send(folder, *words, **options)
 
-    monkeypatch.setattr("adp.workflows.publish.publish.send", beside)
+    monkeypatch.setattr("adp.workflows.publish.publish.send", run_beside)
     publish(store.root, REPO, out=out, options=OPEN, upload=UploadOptions(), traces="sts")
     assert len(refused) == 4
     assert all(f"(process {os.getpid()} on " in sentence for sentence in refused)

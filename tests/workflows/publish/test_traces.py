@@ -181,8 +181,8 @@ def test_a_session_is_as_the_hub_documents_it(tmp_path):
         "reasoningContent": "r",
         "toolCalls": [{"id": "a/1", "function": {"name": "f", "arguments": HARD}}],
     }
-    said = "é\u2028\x85\x00 done"
-    assert result["message"] == {"role": "tool", "toolCallId": "a/1", "content": said}
+    text = "é\u2028\x85\x00 done"
+    assert result["message"] == {"role": "tool", "toolCallId": "a/1", "content": text}
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -294,7 +294,7 @@ def test_a_stopped_run_goes_on_and_writes_the_same(tmp_path, monkeypatch):
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    files = [each for each in folder.rglob("*") if each.is_file() and ".run" not in each.parts]
+    files = [path for path in folder.rglob("*") if path.is_file() and ".run" not in path.parts]
     return {str(file.relative_to(folder)): file.read_bytes() for file in files}
 
 
@@ -320,8 +320,8 @@ def test_without_teich_it_is_datasets_that_says_so(store: Store, tmp_path, monke
     monkeypatch.setattr(datasets.config, "TEICH_AVAILABLE", False)
     with pytest.raises(Exception) as caught:  # noqa: PT011 - a class of theirs around theirs
         loaded(tmp_path / "out", tmp_path / "cache")
-    told = [str(caught.value), str(caught.value.__cause__)]
-    assert any("please install 'teich'" in text for text in told)
+    messages = [str(caught.value), str(caught.value.__cause__)]
+    assert any("please install 'teich'" in text for text in messages)
 
 
 @pytest.mark.slow

@@ -93,12 +93,12 @@ def test_once_more_does_nothing(fake_hub, folder):
     fake_hub.forget()
     notes = []
 
-    class Told(Silent):
+    class Notes(Silent):
         def note(self, message):
             notes.append(message)
 
     for tag in ("v1", None):
-        again = upload(folder, REPO, tag=tag, progress=Told())
+        again = upload(folder, REPO, tag=tag, progress=Notes())
         assert (again.commit, again.commits, again.sent) == (first.commit, 0, 0)
     assert notes == []
     assert not fake_hub.asked("^(PUT|POST)")
@@ -260,7 +260,7 @@ def test_what_a_user_can_do_wrong(fake_hub, folder, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("status", "message", "said"),
+    ("status", "message", "output"),
     [
         ("403", "Private repository storage limit reached, upgrade", "no room"),
         ("402", "Payment required", "no room"),
@@ -268,9 +268,9 @@ def test_what_a_user_can_do_wrong(fake_hub, folder, tmp_path, monkeypatch):
         ("400", "Bad hf_abcdefghijkl thing", r"refuses this .*Bad hf_\.\.\. thing"),
     ],
 )
-def test_what_the_hub_refuses_is_one_sentence(fake_hub, folder, status, message, said):
+def test_what_the_hub_refuses_is_one_sentence(fake_hub, folder, status, message, output):
     fake_hub.faults.add("POST .*/commit/", status, times=99, message=message)
-    with pytest.raises(HubError, match=said) as caught:
+    with pytest.raises(HubError, match=output) as caught:
         upload(folder, REPO)
     assert "\n" not in str(caught.value)
 
@@ -327,8 +327,8 @@ def test_no_token_leaves_by_the_way(fake_hub, folder, capfd):
     upload(folder, REPO, tag="v1")
     assert not any(call.token for call in fake_hub.calls if call.origin == "cdn")
     assert fixtures.TOKEN.encode() not in b"".join(call.body for call in fake_hub.calls)
-    told = capfd.readouterr()
-    assert told.out == told.err == ""
+    readouterr = capfd.readouterr()
+    assert readouterr.out == readouterr.err == ""
 
 
 def test_a_hub_without_xet_is_named(fake_hub, folder, monkeypatch):

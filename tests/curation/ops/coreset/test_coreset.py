@@ -51,20 +51,20 @@ def test_top_takes_the_highest_and_ties_in_order(tmp_path: Path) -> None:
     assert select(tmp_path, method="top", by="score", size=6)[0] == [
         *("t2", "t6", "t0", "t3", "t5", "t1"),
     ]
-    found, outcome = select(tmp_path, method="top", by="score", size=2, descending=False)
-    assert found == ["t5", "t0"]
+    result, outcome = select(tmp_path, method="top", by="score", size=2, descending=False)
+    assert result == ["t5", "t0"]
     assert outcome.columns is not None
     assert outcome.columns["coreset_gain"].to_list() == [0.3, 0.1]
 
 
 def test_k_center_goes_to_the_farthest(tmp_path: Path) -> None:
-    found, outcome = select(tmp_path, method="k_center", size=4)
-    assert found == ["t6", "t5", "t4", "t0"]
+    result, outcome = select(tmp_path, method="k_center", size=4)
+    assert result == ["t6", "t5", "t4", "t0"]
     assert outcome.dropped is not None
-    said = {row["seq"] // 3: json.loads(row["evidence"]) for row in outcome.dropped.to_dicts()}
-    assert said[1] == {"distance": 0.0, "nearest": "b/t0"}
-    assert said[3]["nearest"] == "a/t6"
-    assert said[3]["distance"] == pytest.approx((2 - 2**0.5) ** 0.5, abs=1e-4)
+    output = {row["seq"] // 3: json.loads(row["evidence"]) for row in outcome.dropped.to_dicts()}
+    assert output[1] == {"distance": 0.0, "nearest": "b/t0"}
+    assert output[3]["nearest"] == "a/t6"
+    assert output[3]["distance"] == pytest.approx((2 - 2**0.5) ** 0.5, abs=1e-4)
     assert set(outcome.dropped["reason"]) == {"not in the coreset"}
 
 
@@ -80,19 +80,19 @@ def test_coverage_stands_beside_chance(tmp_path: Path) -> None:
 
 def test_the_longest_are_the_longest(tmp_path: Path) -> None:
     _, outcome = select(tmp_path, method="random", size=1)
-    own = np.array(VECTORS)[6] / 0.98**0.5
+    ours = np.array(VECTORS)[6] / 0.98**0.5
     length = np.linalg.norm(VECTORS, axis=1)
-    cosine = np.array(VECTORS) @ own / np.where(length, length, 1)
-    found = outcome.summary["coverage"]["longest"]["facility_location"]
-    assert found == pytest.approx(np.maximum(cosine, 0).sum(), abs=1e-4)
+    cosine = np.array(VECTORS) @ ours / np.where(length, length, 1)
+    facility_location = outcome.summary["coverage"]["longest"]["facility_location"]
+    assert facility_location == pytest.approx(np.maximum(cosine, 0).sum(), abs=1e-4)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_keeps_as_many_as_asked(tmp_path: Path, method: str) -> None:
     more = {"strata": "dataset"} if method == "stratified" else {}
     for size in (1, 3, 7, 9):
-        found, outcome = select(tmp_path, method=method, by="score", size=size, **more)
-        assert len(set(found)) == min(size, 7)
+        result, outcome = select(tmp_path, method=method, by="score", size=size, **more)
+        assert len(set(result)) == min(size, 7)
         assert outcome.summary["kept"] == min(size, 7)
         assert outcome.summary["of"] == 7
     assert "there are not more than that" in outcome.lines[0]
@@ -101,31 +101,31 @@ def test_every_method_keeps_as_many_as_asked(tmp_path: Path, method: str) -> Non
 
 
 def test_random_depends_on_the_seed_alone(tmp_path: Path) -> None:
-    found = {tuple(select(tmp_path, seed, method="random", size=3)[0]) for seed in range(8)}
-    assert len(found) > 3
-    one = select(tmp_path, 5, method="random", size=4, coverage=False)[0]
-    assert one[:3] == select(tmp_path, 5, method="random", size=3)[0]
+    tuples = {tuple(select(tmp_path, seed, method="random", size=3)[0]) for seed in range(8)}
+    assert len(tuples) > 3
+    result = select(tmp_path, 5, method="random", size=4, coverage=False)[0]
+    assert result[:3] == select(tmp_path, 5, method="random", size=3)[0]
 
 
 def test_hybrid_is_top_then_farthest(tmp_path: Path) -> None:
-    found, _ = select(tmp_path, method="hybrid", by="score", size=4)
-    assert found == ["t2", "t6", "t5", "t4"]
-    found, _ = select(tmp_path, method="hybrid", by="score", size=4, loss_ratio=0)
-    assert found == select(tmp_path, method="k_center", size=4)[0]
+    result, _ = select(tmp_path, method="hybrid", by="score", size=4)
+    assert result == ["t2", "t6", "t5", "t4"]
+    result, _ = select(tmp_path, method="hybrid", by="score", size=4, loss_ratio=0)
+    assert result == select(tmp_path, method="k_center", size=4)[0]
 
 
 def test_strata_get_their_shares(tmp_path: Path) -> None:
     # 4 of stratum a, 3 of b; null scores last within each
     options = {"method": "stratified", "inner": "top", "by": "score", "size": 4}
-    found, _ = select(tmp_path, strata="dataset", **options)
-    assert found == ["t6", "t3", "t2", "t0"]
-    found, outcome = select(tmp_path, strata="reward > 0.5", **options)
+    result, _ = select(tmp_path, strata="dataset", **options)
+    assert result == ["t6", "t3", "t2", "t0"]
+    result, outcome = select(tmp_path, strata="reward > 0.5", **options)
     assert outcome.summary["strata"] == [
         {"stratum": None, "of": 2, "kept": 1},
         {"stratum": "false", "of": 3, "kept": 2},
         {"stratum": "true", "of": 2, "kept": 1},
     ]
-    assert len(found) == 4
+    assert len(result) == 4
 
 
 def test_mmr_weighs_score_against_likeness(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_a_missing_column_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"method": "random"}, "exactly one of size and share"),
         ({"method": "random", "size": 3, "share": 0.5}, "exactly one of size and share"),
@@ -192,6 +192,6 @@ def test_a_missing_column_is_named(tmp_path: Path) -> None:
         ({"method": "k_center", "size": 1, "views": []}, "names no text"),
     ],
 )
-def test_options_that_do_not_fit(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValidationError, match=said):
+def test_options_that_do_not_fit(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
         Coreset.model_validate(options)

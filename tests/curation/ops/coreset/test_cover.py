@@ -27,14 +27,14 @@ def test_coverage_is_that_of_all_distances(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cover, "_ROWS", block)
         patch.setattr(cover, "_CENTERS", block)
-        found = coverage(matrix, selected, looked_at)
+        result = coverage(matrix, selected, looked_at)
     wide = matrix.astype(np.float64)
     distance = np.linalg.norm(wide[looked_at, None] - wide[None, selected], axis=2)
-    assert found.distance == pytest.approx(distance.min(axis=1), abs=1e-7)
-    at_nearest = distance[np.arange(len(looked_at)), found.nearest]
+    assert result.distance == pytest.approx(distance.min(axis=1), abs=1e-7)
+    at_nearest = distance[np.arange(len(looked_at)), result.nearest]
     assert at_nearest == pytest.approx(distance.min(axis=1), abs=1e-7)
     cosine = wide[looked_at] @ wide[selected].T
-    assert found.facility == pytest.approx(np.maximum(cosine.max(axis=1), 0).sum())
+    assert result.facility == pytest.approx(np.maximum(cosine.max(axis=1), 0).sum())
 
 
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=8), st.integers(0, 200), st.booleans())
@@ -48,8 +48,8 @@ def test_shares_are_by_largest_remainder(sizes: list[int], total: int, equal: bo
         assert all(some <= min(short) + 1 for some in taken) if short else True
     elif total < sum(sizes):
         exact = [Fraction(total * size, sum(sizes)) for size in sizes]
-        rests = [one - int(one) for one in exact]
-        up = [some > int(one) for some, one in zip(taken, exact, strict=True)]
-        assert all(some - int(one) in (0, 1) for some, one in zip(taken, exact, strict=True))
+        rests = [item - int(item) for item in exact]
+        up = [some > int(result) for some, result in zip(taken, exact, strict=True)]
+        assert all(some - int(result) in (0, 1) for some, result in zip(taken, exact, strict=True))
         lowest = min((rest for rest, more in zip(rests, up, strict=True) if more), default=1)
         assert all(rest <= lowest for rest, more in zip(rests, up, strict=True) if not more)

@@ -47,10 +47,10 @@ def _clusters(count: int, seed: int = 0) -> Any:
 @given(few, st.integers(1, 26))
 def test_dense_is_plain_greedy(rows: list[list[int]], size: int) -> None:
     matrix = unit(np.array(rows))
-    found = facility_location(matrix, size, exchange=False)
-    assert list(found.rows) == plain_greedy(table(matrix), size)
-    assert found.gains.sum() == pytest.approx(
-        coverage(matrix, found.rows).facility, abs=2e-3 * len(rows)
+    result = facility_location(matrix, size, exchange=False)
+    assert list(result.rows) == plain_greedy(table(matrix), size)
+    assert result.gains.sum() == pytest.approx(
+        coverage(matrix, result.rows).facility, abs=2e-3 * len(rows)
     )
 
 
@@ -59,12 +59,12 @@ def test_an_exchange_never_costs(rows: list[list[int]], size: int) -> None:
     matrix = unit(np.array(rows))
     similar = table(matrix)
     plain = facility_location(matrix, size, exchange=False).rows
-    found = facility_location(matrix, size)
-    assert len(set(found.rows.tolist())) == min(size, len(rows))
-    reached, before = similar[found.rows].max(axis=0).sum(), similar[plain].max(axis=0).sum()
+    result = facility_location(matrix, size)
+    assert len(set(result.rows.tolist())) == min(size, len(rows))
+    reached, before = similar[result.rows].max(axis=0).sum(), similar[plain].max(axis=0).sum()
     assert reached >= before
     scale = min(((1 << 24) - 1) // len(matrix), 16_000_000)
-    assert found.gains.sum() * scale == pytest.approx(reached, rel=1e-6)
+    assert result.gains.sum() * scale == pytest.approx(reached, rel=1e-6)
 
 
 def test_the_exchange_is_one_by_one() -> None:
@@ -75,12 +75,12 @@ def test_the_exchange_is_one_by_one() -> None:
         rest = chosen[:place] + chosen[place + 1 :]
         best = similar[rest].max(axis=0)
         gains = np.maximum(similar - best, 0).sum(axis=1)
-        own = gains[chosen[place]]
+        ours = gains[chosen[place]]
         gains[rest] = -1
-        if gains.max() > own:
+        if gains.max() > ours:
             chosen[place] = int(gains.argmax())
-    found = facility_location(matrix, 25)
-    assert list(found.rows) == chosen
+    result = facility_location(matrix, 25)
+    assert list(result.rows) == chosen
     assert similar[chosen].max(axis=0).sum() > similar[plain_greedy(similar, 25)].max(axis=0).sum()
 
 
@@ -94,13 +94,13 @@ def test_neighbours_are_the_most_similar(rows: list[list[int]], most: int) -> No
         order = sorted(range(len(line)), key=lambda column: (-line[column], column))
         wanted |= {(row, column) for column in order[:most] if line[column] > 0}
     near = neighbours(matrix, most)
-    found = [
+    results = [
         (int(owner), column)
         for column in range(len(rows))
         for owner in near.owners[near.starts[column] : near.starts[column + 1]]
     ]
-    assert len(found) == len(set(found))
-    assert set(found) == wanted
+    assert len(results) == len(set(results))
+    assert set(results) == wanted
 
 
 def test_spans_find_the_same_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,8 +116,8 @@ def test_spans_find_the_same_neighbours(monkeypatch: pytest.MonkeyPatch) -> None
 def test_sparse_with_all_neighbours_is_plain_greedy(rows: list[list[int]], size: int) -> None:
     matrix = unit(np.array(rows))
     numbers = np.rint(matrix * np.float32(4000)).astype(np.int64)
-    found = facility_location(matrix, size, dense=0)
-    assert list(found.rows) == plain_greedy(np.maximum(numbers @ numbers.T, 0), size)
+    result = facility_location(matrix, size, dense=0)
+    assert list(result.rows) == plain_greedy(np.maximum(numbers @ numbers.T, 0), size)
 
 
 def test_sparse_is_nearly_as_good() -> None:

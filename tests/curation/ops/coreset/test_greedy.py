@@ -54,12 +54,12 @@ def test_k_center_is_plain_greedy(rows: list[list[int]], size: int, batch: int) 
     matrix = unit(np.array(rows))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(greedy, "BATCH", batch)
-        found = greedy.k_center(matrix, size)
-    first = int(found.rows[0])
-    assert list(found.rows[1:]) == plain_k_center(matrix, size - 1, [first])
-    assert len(set(found.rows.tolist())) == min(size, len(rows))
-    assert np.isnan(found.gains[0])
-    assert list(found.gains[1:]) == sorted(found.gains[1:], reverse=True)
+        result = greedy.k_center(matrix, size)
+    first = int(result.rows[0])
+    assert list(result.rows[1:]) == plain_k_center(matrix, size - 1, [first])
+    assert len(set(result.rows.tolist())) == min(size, len(rows))
+    assert np.isnan(result.gains[0])
+    assert list(result.gains[1:]) == sorted(result.gains[1:], reverse=True)
 
 
 @given(few, st.integers(1, 31), st.data(), batches)
@@ -72,8 +72,8 @@ def test_k_center_goes_on_from_given_rows(
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(greedy, "BATCH", batch)
-        found = greedy.k_center(matrix, size, np.array(given_rows))
-    assert list(found.rows) == plain_k_center(matrix, size, given_rows)
+        result = greedy.k_center(matrix, size, np.array(given_rows))
+    assert list(result.rows) == plain_k_center(matrix, size, given_rows)
 
 
 @given(few, st.integers(1, 31), st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.data(), batches)
@@ -86,8 +86,8 @@ def test_mmr_is_the_plain_loop(
     relevance = np.array(data.draw(st.lists(quarters, min_size=count, max_size=count)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(greedy, "BATCH", batch)
-        found = greedy.mmr(matrix, size, relevance, weight)
-    assert list(found.rows) == plain_mmr(matrix, size, relevance, weight)
+        mmr = greedy.mmr(matrix, size, relevance, weight)
+    assert list(mmr.rows) == plain_mmr(matrix, size, relevance, weight)
 
 
 def test_k_center_of_thousands_is_plain_greedy() -> None:
@@ -95,11 +95,11 @@ def test_k_center_of_thousands_is_plain_greedy() -> None:
     centers = random.standard_normal((60, 24))
     matrix = unit(centers[random.integers(0, 60, 2500)] + random.standard_normal((2500, 24)) / 2)
     matrix[random.integers(0, 2500, 300)] = matrix[random.integers(0, 2500, 300)]
-    found = greedy.k_center(matrix, 90)
-    assert list(found.rows[1:]) == plain_k_center(matrix, 89, [int(found.rows[0])])
+    mmr = greedy.k_center(matrix, 90)
+    assert list(mmr.rows[1:]) == plain_k_center(matrix, 89, [int(mmr.rows[0])])
     relevance = random.random(2500)
-    found = greedy.mmr(matrix, 40, relevance, 0.5)
-    assert list(found.rows) == plain_mmr(matrix, 40, relevance, 0.5)
+    mmr = greedy.mmr(matrix, 40, relevance, 0.5)
+    assert list(mmr.rows) == plain_mmr(matrix, 40, relevance, 0.5)
 
 
 @pytest.mark.parametrize("clusters", [2, 60])
@@ -109,13 +109,13 @@ def test_distances_that_float32_cannot_tell_apart(clusters: int) -> None:
     matrix = unit(
         centers[random.integers(0, clusters, 300)] + 2e-3 * random.standard_normal((300, 16))
     )
-    found = greedy.k_center(matrix, 150)
-    assert list(found.rows[1:]) == plain_k_center(matrix, 149, [int(found.rows[0])])
+    mmr = greedy.k_center(matrix, 150)
+    assert list(mmr.rows[1:]) == plain_k_center(matrix, 149, [int(mmr.rows[0])])
     given_rows = random.permutation(300)[: max(2 * clusters, 40)]
-    found = greedy.k_center(matrix, 60, given_rows)
-    assert list(found.rows) == plain_k_center(matrix, 60, given_rows.tolist())
-    found = greedy.mmr(matrix, 80, np.zeros(300), 0.5)
-    assert list(found.rows) == plain_mmr(matrix, 80, np.zeros(300), 0.5)
+    mmr = greedy.k_center(matrix, 60, given_rows)
+    assert list(mmr.rows) == plain_k_center(matrix, 60, given_rows.tolist())
+    mmr = greedy.mmr(matrix, 80, np.zeros(300), 0.5)
+    assert list(mmr.rows) == plain_mmr(matrix, 80, np.zeros(300), 0.5)
 
 
 @pytest.mark.parametrize("block", [1, 3, 4096])
@@ -125,9 +125,9 @@ def test_the_first_center_is_nearest_to_the_mean(
     monkeypatch.setattr(greedy, "BLOCK", block)
     matrix = unit(np.array([[1, 0], [0, 1], [1, 1], [1, 1.1], [3, -1.0]]))
     mean = matrix.sum(axis=0)
-    found = greedy.k_center(matrix, 4).rows.tolist()
-    assert found[0] == int((matrix @ mean).argmax())
-    assert found[1:] == plain_k_center(matrix, 3, found[:1])
+    result = greedy.k_center(matrix, 4).rows.tolist()
+    assert result[0] == int((matrix @ mean).argmax())
+    assert result[1:] == plain_k_center(matrix, 3, result[:1])
 
 
 def test_nothing_of_nothing() -> None:

@@ -72,10 +72,12 @@ class Reference:
             return math.sqrt(sum(value * value for value in features[row].values()))
 
         def distance(row: int) -> float:
-            own = features[row]
+            feature = features[row]
             return 1.0 - max(
                 sum(
-                    own[token] * features[other][token] for token in own if token in features[other]
+                    feature[token] * features[other][token]
+                    for token in feature
+                    if token in features[other]
                 )
                 for other in chosen
             )
@@ -109,8 +111,8 @@ def check(store: Store, reference: Reference, **more: Any) -> None:
     for method in ("loss_topk", "random", "diversity", "hybrid"):
         for size in (None, 0, -3, len(seqs), len(seqs) + 1, *SIZES):
             options = {"method": method, "compat": "sage", "size": size, "coverage": False, **more}
-            found = selected(apply("coreset", store, workers=1, **options), seqs)
-            assert found == reference.select(method, size), (method, size)
+            result = selected(apply("coreset", store, workers=1, **options), seqs)
+            assert result == reference.select(method, size), (method, size)
 
 
 @pytest.mark.skipif(not DIALOGS.exists(), reason="needs the shared dialogs of SAGE")
@@ -132,7 +134,7 @@ def test_the_synthetic_dialogs_of_sage(tmp_path: Path) -> None:
 def _dialogs(count: int, seed: int) -> list[dict[str, Any]]:
     draw = random.Random(seed)
     words = ["plan", "call", "TOOL_1", "tool_1", "it", "of", "Zürich", "x-ray", "42", "so", "data"]
-    found = []
+    dialogs = []
     for number in range(count):
         turns = [
             (role, " ".join(draw.choices(words, k=draw.randrange(12))))
@@ -140,16 +142,16 @@ def _dialogs(count: int, seed: int) -> list[dict[str, Any]]:
         ]
         if turns[0][0] == "tool":
             turns[0] = ("user", turns[0][1])
-        found.append({"turns": turns if number % 9 else []})
+        dialogs.append({"turns": turns if number % 9 else []})
         if number % 7 == 0:
-            found.append(found[-1])
-    return found
+            dialogs.append(dialogs[-1])
+    return dialogs
 
 
 def test_dialogs_with_repeats_and_without_words(tmp_path: Path) -> None:
     dialogs = _dialogs(70, 3)
     store = chat_store(tmp_path / "s", dialogs)
-    texts = ["\n".join(text for _, text in one["turns"] if text) for one in dialogs]
+    texts = ["\n".join(text for _, text in dialog["turns"] if text) for dialog in dialogs]
     check(store, Reference([(text, None) for text in texts]))
 
 
@@ -158,15 +160,15 @@ def test_a_column_with_the_loss(tmp_path: Path) -> None:
     draw = random.Random(1)
     losses = [draw.choice([None, 0.5, 0.5, draw.random(), -1.0]) for _ in dialogs]
     store = chat_store(tmp_path / "s", dialogs)
-    texts = ["\n".join(text for _, text in one["turns"] if text) for one in dialogs]
+    texts = ["\n".join(text for _, text in dialog["turns"] if text) for dialog in dialogs]
     reference = Reference([(text, loss or 0.0) for text, loss in zip(texts, losses, strict=True)])
     for method in ("loss_topk", "hybrid"):
         options = Coreset(method=method, compat="sage", size=9, by="loss", coverage=False)
         with open_pool(tmp_path / method, store) as pool:
             with_column(pool, "loss", losses)
             seqs = pool.members["seq"].to_list()
-            found = selected(run(pool, options), seqs)
-        assert found == reference.select(method, 9)
+            result = selected(run(pool, options), seqs)
+        assert result == reference.select(method, 9)
 
 
 def test_calls_belong_to_the_text(tmp_path: Path) -> None:
@@ -185,8 +187,8 @@ def test_calls_belong_to_the_text(tmp_path: Path) -> None:
     from adp.curation.ops.coreset.sage import whole_texts
 
     with open_pool(tmp_path / "x", Store.open(str(tmp_path / "store"))) as pool:
-        (found,) = pool.partitions
-        assert [text for _, text in whole_texts(found)] == ['Hi\nI look.\nfind {"q": "a"}\nfound']
+        (result,) = pool.partitions
+        assert [text for _, text in whole_texts(result)] == ['Hi\nI look.\nfind {"q": "a"}\nfound']
 
 
 def test_columns_are_described(tmp_path: Path) -> None:

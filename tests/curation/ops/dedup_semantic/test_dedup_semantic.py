@@ -49,7 +49,7 @@ def test_a_cluster_is_a_star_around_the_best(tmp_path: Path) -> None:
     assert json.loads(outcome.dropped["evidence"][1]) == {"anchor": "d/t0", "similarity": 0.9536}
     assert outcome.summary["not_compared"] == 2
     least = outcome.summary["least_similar"]
-    assert [one["trajectory_id"] for one in least] == ["d/t2", "d/t1"]
+    assert [item["trajectory_id"] for item in least] == ["d/t2", "d/t1"]
     assert "d/t2 and d/t0 (0.954)" in outcome.lines[1]
 
 

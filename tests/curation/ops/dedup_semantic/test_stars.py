@@ -27,12 +27,12 @@ def plain_stars(rows: VectorRows) -> tuple[list[int], list[float]]:
     cosines = np.minimum(wide @ wide.T / np.outer(length, length), 1)
     anchor = list(range(len(wide)))
     cosine = [1.0] * len(wide)
-    for one in range(len(wide)):
-        for other in range(one + 1, len(wide)) if anchor[one] == one else ():
-            same = rows.task[one] >= 0 and rows.task[one] == rows.task[other]
-            if anchor[other] == other and cosines[one, other] >= rows.threshold and not same:
-                anchor[other] = one
-                cosine[other] = float(cosines[one, other])
+    for number in range(len(wide)):
+        for other in range(number + 1, len(wide)) if anchor[number] == number else ():
+            same = rows.task[number] >= 0 and rows.task[number] == rows.task[other]
+            if anchor[other] == other and cosines[number, other] >= rows.threshold and not same:
+                anchor[other] = number
+                cosine[other] = float(cosines[number, other])
     return anchor, cosine
 
 
@@ -56,10 +56,10 @@ def test_exact_stars_are_those_of_the_walk(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stars, "_ROWS", block[0])
         patch.setattr(stars, "_COLUMNS", block[1])
-        found = exact_stars(rows)
+        result = exact_stars(rows)
     anchor, cosine = plain_stars(rows)
-    assert found.anchor.tolist() == anchor
-    assert found.cosine.tolist() == cosine
+    assert result.anchor.tolist() == anchor
+    assert result.cosine.tolist() == cosine
 
 
 @pytest.mark.parametrize("threshold", [0.6, 0.9, 0.97])
@@ -71,10 +71,10 @@ def test_no_pair_among_many_is_missed(
     monkeypatch.setattr(stars, "_COLUMNS", 300)
     monkeypatch.setattr(stars, "_DENSE", dense)
     rows = VectorRows(planted(900), np.full(900, -1), threshold)
-    found = exact_stars(rows)
+    result = exact_stars(rows)
     anchor, cosine = plain_stars(rows)
-    assert found.anchor.tolist() == anchor
-    assert found.cosine.tolist() == cosine
+    assert result.anchor.tolist() == anchor
+    assert result.cosine.tolist() == cosine
     assert len(set(anchor)) < 880
 
 
@@ -87,14 +87,14 @@ def test_equal_vectors_have_a_cosine_of_one() -> None:
 def test_planes_find_nearly_all_and_nothing_else() -> None:
     rows = VectorRows(planted(1500, seed=2), np.full(1500, -1), 0.9)
     anchor, cosine = plain_stars(rows)
-    wanted = {place for place, one in enumerate(anchor) if one != place}
-    found = banded_stars(rows)
-    gone = {place for place, anchor in enumerate(found.anchor.tolist()) if anchor != place}
+    wanted = {place for place, entry in enumerate(anchor) if entry != place}
+    result = banded_stars(rows)
+    gone = {place for place, anchor in enumerate(result.anchor.tolist()) if anchor != place}
     assert len(gone & wanted) >= 0.98 * len(wanted)
     assert gone <= wanted
     assert len(wanted) > 100
-    same = [place for place, one in enumerate(found.anchor.tolist()) if one == anchor[place]]
-    assert [found.cosine[place] for place in same] == [cosine[place] for place in same]
+    same = [place for place, entry in enumerate(result.anchor.tolist()) if entry == anchor[place]]
+    assert [result.cosine[place] for place in same] == [cosine[place] for place in same]
 
 
 @given(vectors, st.integers(1, 6))
@@ -104,10 +104,10 @@ def test_buckets_hold_all_pairs(given_rows: list[list[int]], most: int) -> None:
         patch.setattr(planes, "_MOST", most)
         left, right = planes._same_bucket(sides)
     wanted = {
-        (one, other)
+        (number, other)
         for other in range(len(sides))
-        for one in range(other)
-        if sides[one] == sides[other] and (sides[:one] == sides[one]).sum() < most
+        for number in range(other)
+        if sides[number] == sides[other] and (sides[:number] == sides[number]).sum() < most
     }
     assert set(zip(left.tolist(), right.tolist(), strict=True)) == wanted
     assert len(left) == len(wanted)

@@ -18,7 +18,7 @@ from adp.curation.ops.filter.toucan import ERRORS
 from adp_schema.errors import QueryError, RecipeError
 from tests.curation.ops.acted import SPACING, agent, call, result, runs, user, write
 
-own = settings(
+default_settings = settings(
     max_examples=5,
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture],
@@ -30,13 +30,13 @@ def reasons(folder, described, **options) -> dict[int, str]:
     """Place of a run that goes -> reason."""
     shutil.rmtree(folder, ignore_errors=True)
     outcome = apply("filter", write(folder, described), workers=1, **options)
-    found = {row["seq"] // SPACING: row["reason"] for row in outcome.dropped.to_dicts()}
-    assert len(found) == outcome.dropped.height
+    results = {row["seq"] // SPACING: row["reason"] for row in outcome.dropped.to_dicts()}
+    assert len(results) == outcome.dropped.height
     for row in outcome.dropped.to_dicts():
         assert isinstance(json.loads(row["evidence"]), dict)
-    assert outcome.summary["kept"] == len(described) - len(found)
-    assert outcome.summary["reasons"] == dict(Counter(found.values()))
-    return found
+    assert outcome.summary["kept"] == len(described) - len(results)
+    assert outcome.summary["reasons"] == dict(Counter(results.values()))
+    return results
 
 
 def agents(run: dict[str, Any]) -> list[dict[str, Any]]:
@@ -46,20 +46,20 @@ def agents(run: dict[str, Any]) -> list[dict[str, Any]]:
 # ---- plain rules -------------------------------------------------------------------------------
 
 
-@own
+@default_settings
 @given(described=several)
 def test_sql_tells_false_from_null(tmp_path, described):
-    found = reasons(tmp_path / "s", described, sql="reward > 0")
+    entry = reasons(tmp_path / "s", described, sql="reward > 0")
     for place, run in enumerate(described):
         reward = run.get("reward")
         wanted = "the condition is null" if reward is None else "the condition is not met"
-        assert found.get(place) == (None if reward is not None and reward > 0 else wanted)
+        assert entry.get(place) == (None if reward is not None and reward > 0 else wanted)
 
 
-@own
+@default_settings
 @given(described=several, unknown=st.sampled_from(["keep", "drop"]))
 def test_limits(tmp_path, described, unknown):
-    found = reasons(
+    entry = reasons(
         tmp_path / "s", described, min={"reward": 0}, max={"reward": 0.5}, unknown=unknown
     )
     for place, run in enumerate(described):
@@ -69,36 +69,36 @@ def test_limits(tmp_path, described, unknown):
         else:
             wanted = "reward is below the limit" if reward < 0 else None
             wanted = "reward is above the limit" if reward > 0.5 else wanted
-        assert found.get(place) == wanted
+        assert entry.get(place) == wanted
 
 
-@own
+@default_settings
 @given(described=several, unknown=st.sampled_from(["keep", "drop"]))
 def test_success(tmp_path, described, unknown):
-    found = reasons(tmp_path / "s", described, preset="success", unknown=unknown)
+    entry = reasons(tmp_path / "s", described, preset="success", unknown=unknown)
     unsure = "success is unknown" if unknown == "drop" else None
     wanted = {True: None, False: "the task was not solved", None: unsure}
     for place, run in enumerate(described):
-        assert found.get(place) == wanted[run.get("success")]
+        assert entry.get(place) == wanted[run.get("success")]
 
 
-@own
+@default_settings
 @given(described=several, fewest=st.none() | st.integers(0, 2))
 def test_actor(tmp_path, described, fewest):
     options = {} if fewest is None else {"min_steps": fewest}
-    found = reasons(tmp_path / "s", described, preset="actor", actor="expert", **options)
+    entry = reasons(tmp_path / "s", described, preset="actor", actor="expert", **options)
     for place, run in enumerate(described):
         made = sum(step.get("actor") == "expert" for step in agents(run))
         stays = made >= fewest if fewest is not None else made == len(agents(run)) > 0
-        assert (place not in found) == stays
+        assert (place not in entry) == stays
         if not stays:
-            assert (found[place] == "no step of the actor") == (made == 0)
+            assert (entry[place] == "no step of the actor") == (made == 0)
 
 
-@own
+@default_settings
 @given(described=several, most=st.integers(1, 2))
 def test_the_cap_counts_what_other_rules_leave(tmp_path, described, most):
-    found = reasons(
+    entry = reasons(
         tmp_path / "s", described, sql="reward IS NULL OR reward >= 0", per_task_cap=most
     )
     left = [place for place, run in enumerate(described) if run.get("reward", 0) >= 0]
@@ -122,8 +122,8 @@ def test_the_cap_counts_what_other_rules_leave(tmp_path, described, most):
 
         members.sort(key=rank)
         for index, place in enumerate(members):
-            assert (place in found) == (index >= most)
-            assert found.get(place) in (None, "over the cap of its task")
+            assert (place in entry) == (index >= most)
+            assert entry.get(place) in (None, "over the cap of its task")
 
 
 def test_the_order_of_a_cap_can_be_chosen(tmp_path):
@@ -153,8 +153,8 @@ def test_evidence_shows_the_figures_of_the_condition(tmp_path):
 def sage(run: dict[str, Any], rules: dict[str, Any]) -> bool:
     """SAGE's conditions; what is unknown does not pass."""
     names = {
-        one["name"] for step in run["steps"] for one in step.get("calls", ())
-        if one["name"] is not None and one.get("requestor") != "user"
+        item["name"] for step in run["steps"] for item in step.get("calls", ())
+        if item["name"] is not None and item.get("requestor") != "user"
     }  # fmt: skip
     reward, steps = run.get("reward"), len(agents(run))
     if reward is None or reward < rules["min_reward"]:
@@ -184,7 +184,7 @@ FINISHED = {
 }
 
 
-@own
+@default_settings
 @given(
     described=several,
     preset=st.sampled_from(["sage", "sage_doc"]),
@@ -203,8 +203,8 @@ FINISHED = {
 def test_sage(tmp_path, described, preset, given_):
     described = [*described, FINISHED]
     rules = {**(CODE if preset == "sage" else DOC), **given_}
-    found = reasons(tmp_path / "s", described, preset=preset, **given_)
-    assert [place not in found for place in range(len(described))] == [
+    entry = reasons(tmp_path / "s", described, preset=preset, **given_)
+    assert [place not in entry for place in range(len(described))] == [
         sage(run, rules) for run in described
     ]
 
@@ -216,9 +216,9 @@ def toucan(run: dict[str, Any], later: bool) -> str | None:
     """The six rules over the messages of a run, in order."""
     messages: list[tuple[str, str, bool]] = []
     for step in run["steps"]:
-        own = [one for one in step.get("calls", ()) if one.get("requestor") != "user"]
-        messages.append((step["source"], step["text"] or "", bool(own)))
-        answers = [row for one in step.get("calls", ()) for row in one["results"]]
+        calls = [item for item in step.get("calls", ()) if item.get("requestor") != "user"]
+        messages.append((step["source"], step["text"] or "", bool(calls)))
+        answers = [row for item in step.get("calls", ()) for row in item["results"]]
         messages += [
             ("tool", row["text"] or "", False) for row in [*answers, *step.get("seen", ())]
         ]
@@ -232,15 +232,15 @@ def toucan(run: dict[str, Any], later: bool) -> str | None:
         turns += who == "user"
         if who == "tool" and (turns >= 2 or not multi):
             there = True
-            good |= bool(text) and not any(re.search(one, text, re.I) for one in ERRORS)
+            good |= bool(text) and not any(re.search(item, text, re.I) for item in ERRORS)
     if there and not good:
         return "no good result"
-    said = [text for who, text, _ in messages if who == "agent"]
-    if any("[error" in text.lower() for text in said):
+    texts = [text for who, text, _ in messages if who == "agent"]
+    if any("[error" in text.lower() for text in texts):
         return "an error in the agent's text"
     if messages[-1][0] == "agent" and not messages[-1][1].strip():
         return "the last message is empty"
-    return "a run of exclamation marks" if any("!" * 12 in text for text in said) else None
+    return "a run of exclamation marks" if any("!" * 12 in text for text in texts) else None
 
 
 def prompted(run: dict[str, Any]) -> dict[str, Any]:
@@ -261,14 +261,14 @@ PLANTED = [
 ]  # fmt: skip
 
 
-@own
+@default_settings
 @given(described=several, later=st.booleans())
 def test_toucan(tmp_path, described, later):
     described = [*described, *map(prompted, described), *PLANTED, *map(prompted, PLANTED)]
     described.append({"steps": [*prompted(PLANTED[0])["steps"], agent(" ")]})
-    found = reasons(tmp_path / "s", described, preset="toucan", later_turns=later)
+    entry = reasons(tmp_path / "s", described, preset="toucan", later_turns=later)
     wanted = {place: toucan(run, later) for place, run in enumerate(described)}
-    assert found == {place: why for place, why in wanted.items() if why}
+    assert entry == {place: why for place, why in wanted.items() if why}
     kinds = {"no system prompt", "no tool call", "an error in the agent's text",
              "a run of exclamation marks", "the last message is empty"}  # fmt: skip
     assert kinds - {"no tool call"} <= set(wanted.values())
@@ -276,7 +276,7 @@ def test_toucan(tmp_path, described, later):
 
 # ---- ET-Agent ----------------------------------------------------------------------------------
 
-ONE = "<think>a</think><python>c</python><result>d</result>\n<answer>\\boxed{1}</answer>"
+ANSWERED = "<think>a</think><python>c</python><result>d</result>\n<answer>\\boxed{1}</answer>"
 IN_STEPS = [
     user(),
     agent("<think>a</think> <search>q</search>", seen=[result("r")]),
@@ -292,7 +292,7 @@ APART = [
 
 
 @pytest.mark.parametrize("preset", ["et_agent_v1", "et_agent_v2"])
-@pytest.mark.parametrize("steps", [[user(), agent(ONE)], IN_STEPS, APART])
+@pytest.mark.parametrize("steps", [[user(), agent(ANSWERED)], IN_STEPS, APART])
 def test_valid_trajectories_of_every_form(tmp_path, preset, steps):
     assert not reasons(tmp_path / "s", [{"steps": steps}], preset=preset)
 
@@ -319,7 +319,7 @@ def test_a_repair_writes_the_steps_that_changed(tmp_path):
         agent("a <python>c</python>", seen=[result("d")]),
         agent("b\n\\boxed{1}"),
     ]
-    store = write(tmp_path / "s", [{"steps": steps}, {"steps": [user(), agent(ONE)]},
+    store = write(tmp_path / "s", [{"steps": steps}, {"steps": [user(), agent(ANSWERED)]},
                                    {"steps": [user(), agent("nothing")]}])  # fmt: skip
     outcome = apply("filter", store, preset="et_agent_v2", repair=True, workers=1)
     assert outcome.dropped["seq"].to_list() == [2 * SPACING]
@@ -346,7 +346,7 @@ def test_without_repair_nothing_is_edited(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({}, "at least one of sql, min, max, preset, per_task_cap"),
         ({"preset": "success", "repair": True}, "the preset success does not take repair"),
@@ -360,8 +360,8 @@ def test_without_repair_nothing_is_edited(tmp_path):
         ({"per_task_cap": 0}, "per_task_cap"),
     ],
 )
-def test_wrong_options_are_told(tmp_path, options, said):
-    with pytest.raises(RecipeError, match=re.escape(said)):
+def test_wrong_options_are_told(tmp_path, options, message):
+    with pytest.raises(RecipeError, match=re.escape(message)):
         apply("filter", write(tmp_path / "s", [{"steps": []}]), workers=1, **options)
 
 

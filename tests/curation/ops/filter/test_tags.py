@@ -132,7 +132,7 @@ endings = st.sampled_from(
 @example("\n}\n\\boxed{1}", "search")
 def test_where_the_blind_repair_helps_ours_gives_the_same(text, tool):
     """But for blanks: of texts without thoughts, whose calls are whole and of one tool."""
-    assume({found.group(1) for found in CALLS.finditer(text)} <= {tool})
+    assume({item.group(1) for item in CALLS.finditer(text)} <= {tool})
     wanted = blindly(text, tool)
     pieces = TextPieces([text])
     done = repair(pieces)
@@ -151,7 +151,7 @@ def test_a_valid_text_stays_as_it_is(text):
 
 
 @pytest.mark.parametrize(
-    ("broken", "mended"),
+    ("broken", "result"),
     [
         ("a\n\\boxed{1}", "<think>a</think>\n<answer>\\boxed{1}</answer>"),
         (
@@ -170,11 +170,11 @@ def test_a_valid_text_stays_as_it_is(text):
         ),
     ],
 )
-def test_repair(broken, mended):
+def test_repair(broken, result):
     pieces = TextPieces([broken])
     assert repair(pieces)
-    assert pieces.text == mended
-    assert invalid_v2(mended) is None
+    assert pieces.text == result
+    assert invalid_v2(result) is None
 
 
 @pytest.mark.parametrize("text", ["no line, no answer", "<think>a<python>c</python>\n<answer>"])

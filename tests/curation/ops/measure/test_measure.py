@@ -87,8 +87,8 @@ def busy_runs(count):
         {
             "steps": [
                 user(f"do {number}"),
-                *[shell(f"git log --all {number % 3}", result(f"Error: {number} {one}"))
-                  for one in range(number % 5)],
+                *[shell(f"git log --all {number % 3}", result(f"Error: {number} {item}"))
+                  for item in range(number % 5)],
                 agent("done"),
             ]
         }
@@ -162,12 +162,12 @@ def test_a_tokenizer_counts(tmp_path):
     }
     store = write(tmp_path / "s", [run])
     for path in (tmp_path / "t", tmp_path / "t" / "tokenizer.json"):
-        found = apply("measure", store, only=["sizes"], tokenizer=str(path), workers=1).columns
-        assert found["tokens"].to_list() == [2 + 3 + 2 + 2 + 2]  # "f", "{}" are two words
-        assert found["tokens_trained"].to_list() == [3 + 2 + 2]
+        columns = apply("measure", store, only=["sizes"], tokenizer=str(path), workers=1).columns
+        assert columns["tokens"].to_list() == [2 + 3 + 2 + 2 + 2]  # "f", "{}" are two words
+        assert columns["tokens_trained"].to_list() == [3 + 2 + 2]
     (tmp_path / "bad.json").write_text("{}")
-    for path, said in ((tmp_path / "bad.json", "cannot read"), (tmp_path / "no", "finds no")):
-        with pytest.raises(RecipeError, match=said):
+    for path, output in ((tmp_path / "bad.json", "cannot read"), (tmp_path / "no", "finds no")):
+        with pytest.raises(RecipeError, match=output):
             apply("measure", store, tokenizer=str(path), workers=1)
 
 
@@ -192,15 +192,15 @@ def test_nearly_the_same_arguments():
 
 
 def test_spans_are_noted_with_their_step(tmp_path):
-    found, events = signs(tmp_path, shell("ls"), shell("cd r && git log --all | head", result("x")))
-    assert found == {"cheat_git_history"}
+    entry, events = signs(tmp_path, shell("ls"), shell("cd r && git log --all | head", result("x")))
+    assert entry == {"cheat_git_history"}
     (event,) = events
     assert (event["step"], event["verdict"], event["reason"]) == (2, "flagged", "cheat git history")
     assert json.loads(event["evidence"]) == {"call": 0, "tool": "bash", "span": "git log --all"}
 
 
 def test_at_most_five_spans_of_a_sign_are_noted(tmp_path):
-    _, events = signs(tmp_path, *[shell(f"git fetch {one}") for one in range(9)])
+    _, events = signs(tmp_path, *[shell(f"git fetch {number}") for number in range(9)])
     assert len(events) == 5
 
 
@@ -209,8 +209,8 @@ def test_an_edit_of_a_test_is_a_sign_but_not_of_one_that_the_run_made(tmp_path):
         "cheat_edited_tests"
     }
     assert not signs(tmp_path / "b", edit("view", "/testbed/tests/test_a.py"))[0]
-    own = [edit("create", "/testbed/test_mine.py"), edit("str_replace", "/testbed/test_mine.py")]
-    assert not signs(tmp_path / "c", *own)[0]
+    ours = [edit("create", "/testbed/test_mine.py"), edit("str_replace", "/testbed/test_mine.py")]
+    assert not signs(tmp_path / "c", *ours)[0]
     assert not signs(
         tmp_path / "d", shell("cat > test_mine.py <<E\nx\nE"), shell("rm test_mine.py")
     )[0]
@@ -243,8 +243,8 @@ def test_the_package_of_the_task_is_read_from_its_id(tmp_path):
     ],
 )
 def test_commands_are_found_in_any_form_of_arguments(tmp_path, columns):
-    one = {"kind": "function", "name": "run", "results": [], **columns}
-    assert signs(tmp_path, agent("so", one))[0] == {"cheat_git_history"}
+    results = {"kind": "function", "name": "run", "results": [], **columns}
+    assert signs(tmp_path, agent("so", results))[0] == {"cheat_git_history"}
 
 
 def test_words_of_the_agent_are_no_call(tmp_path):
@@ -264,7 +264,7 @@ def test_errors_of_m3_are_those_that_its_rewards_name(tmp_path):
     convert([str(M3)], str(tmp_path / "s"), options=ConvertOptions(format="m3", workers=1))
     store = str(tmp_path / "s")
     outcome = apply("measure", store, workers=1)
-    told = apply(
+    columns = apply(
         "annotate",
         store,
         sql="SELECT seq, count(*) FILTER (list_contains(labels, 'REWARD_BAD_TOOL_CALL') OR "
@@ -272,7 +272,7 @@ def test_errors_of_m3_are_those_that_its_rewards_name(tmp_path):
         "list_contains(labels, 'REWARD_ERROR_NO_CATEGORY')) AS wrong FROM steps SEMI JOIN members "
         "USING (seq) WHERE source = 'agent' GROUP BY seq",
     ).columns
-    both = outcome.columns.join(told, on="seq")
+    both = outcome.columns.join(columns, on="seq")
     assert both["wrong"].sum() > 0
     assert both["n_errors"].to_list() == both["wrong"].to_list()
 

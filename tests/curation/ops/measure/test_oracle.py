@@ -52,10 +52,10 @@ def estimate(text: str) -> float:
     return total + sizes.TEXT_WEIGHT
 
 
-def canonical(one: dict[str, Any]) -> str:
-    if one.get("arguments") is None:
-        return (one.get("arguments_raw") or "").strip()
-    return json.dumps(json.loads(one["arguments"]), sort_keys=True, separators=(",", ":"))
+def canonical(fields: dict[str, Any]) -> str:
+    if fields.get("arguments") is None:
+        return (fields.get("arguments_raw") or "").strip()
+    return json.dumps(json.loads(fields["arguments"]), sort_keys=True, separators=(",", ":"))
 
 
 def reads_failed(text: str | None) -> bool:
@@ -82,7 +82,7 @@ def loops(actions: list[Any], rounds: int) -> tuple[int, set[int]]:
                 or start + period > size
                 or actions[start - 1] != actions[start - 1 + period]
             )
-            simple = period == 1 or any(one != block[0] for one in block)
+            simple = period == 1 or any(item != block[0] for item in block)
             if maximal and simple and end - start >= rounds * period:
                 count += 1
                 repeated |= set(range(start + period, end))
@@ -90,8 +90,8 @@ def loops(actions: list[Any], rounds: int) -> tuple[int, set[int]]:
     return count, repeated
 
 
-def dice(one: str, other: str) -> float:
-    bags = [Counter(re.findall(r"\w+", text, re.ASCII)) for text in (one, other)]
+def dice(value: str, other: str) -> float:
+    bags = [Counter(re.findall(r"\w+", text, re.ASCII)) for text in (value, other)]
     total = sum(map(sum, (bag.values() for bag in bags)))
     return 2 * sum((bags[0] & bags[1]).values()) / total if total else 0.0
 
@@ -101,26 +101,26 @@ def cycles(run: dict[str, Any], guess: bool) -> list[list[bool | None]]:
     acts = sorted({number for number, _, _ in calls_of(run)})
     chains: dict[int, list[bool | None]] = {}
     last: dict[str, tuple[int, str, bool | None, int]] = {}
-    for place, (number, _, one) in enumerate(calls_of(run)):
-        name = one["name"]
+    for place, (number, _, entry) in enumerate(calls_of(run)):
+        name = entry["name"]
         if name is None:
             continue
-        own = [failed(answer, guess) for answer in one["results"]]
-        if not own:
-            own = [
+        faileds = [failed(answer, guess) for answer in entry["results"]]
+        if not faileds:
+            faileds = [
                 failed(row, guess)
                 for at, index, _, row in results_of(run)
-                if "spoken" in row and at == number and calls_at(run, at)[index] is one
+                if "spoken" in row and at == number and calls_at(run, at)[index] is entry
             ]
-        outcome = True if True in own else False if False in own else None
+        outcome = True if True in faileds else False if False in faileds else None
         chain = place
         if name in last:
-            at, said, bad, before = last[name]
-            near = said == canonical(one) or dice(said, canonical(one)) >= 0.6
+            at, output, bad, before = last[name]
+            near = output == canonical(entry) or dice(output, canonical(entry)) >= 0.6
             if bad and near and acts.index(number) == acts.index(at) + 1:
                 chain = before
         chains.setdefault(chain, []).append(outcome)
-        last[name] = (number, canonical(one), outcome, chain)
+        last[name] = (number, canonical(entry), outcome, chain)
     return [chain for chain in chains.values() if len(chain) > 1]
 
 
@@ -128,16 +128,16 @@ def calls_at(run: dict[str, Any], number: int) -> list[Any]:
     return run["steps"][number].get("calls", [])
 
 
-def malformed(one: dict[str, Any], tools: Any) -> str | None:
-    if one["kind"] not in ("function", "mcp", "gui"):
+def malformed(fields: dict[str, Any], tools: Any) -> str | None:
+    if fields["kind"] not in ("function", "mcp", "gui"):
         return None
-    if one.get("arguments_kind") == "invalid":
+    if fields.get("arguments_kind") == "invalid":
         return "no JSON"
     if tools:
-        if one["name"] not in tools.by_name:
+        if fields["name"] not in tools.by_name:
             return "unknown tool"
-        if one["arguments"] is not None:
-            value = json.loads(one["arguments"])
+        if fields["arguments"] is not None:
+            value = json.loads(fields["arguments"])
             if value.get("x", "") == "" or set(value) - {"x"} or not isinstance(value["x"], int):
                 return "against the schema"
     return None
@@ -145,76 +145,79 @@ def malformed(one: dict[str, Any], tools: Any) -> str | None:
 
 def unused(run: dict[str, Any]) -> tuple[int, int]:
     """Judged and unused results, word by word."""
-    said: list[tuple[tuple[int, int, int], bool, str]] = []
+    output: list[tuple[tuple[int, int, int], bool, str]] = []
     spoken = {row["spoken"] for *_, row in results_of(run) if "spoken" in row}
     for number, step in enumerate(run["steps"]):
         if number not in spoken:
             for text in (step["text"], step.get("reasoning")):
-                said.append(((number, 0, 0), step["source"] == "agent", text or ""))
-    for number, _, one in calls_of(run):
-        said.append(((number, 1, 0), True, one.get("arguments") or one.get("arguments_raw") or ""))
-    found = [((at, 2, order), row["text"] or "") for at, _, order, row in results_of(run)]
-    said += [(place, False, text) for place, text in found]
+                output.append(((number, 0, 0), step["source"] == "agent", text or ""))
+    for number, _, entry in calls_of(run):
+        output.append(
+            ((number, 1, 0), True, entry.get("arguments") or entry.get("arguments_raw") or "")
+        )
+    results = [((at, 2, order), row["text"] or "") for at, _, order, row in results_of(run)]
+    output += [(place, False, text) for place, text in results]
     ends = [number for number, step in enumerate(run["steps"]) if step["source"] == "agent"]
     pattern = re.compile(r"[0-9][0-9.,:]*[0-9]|[A-Za-z_][A-Za-z0-9_]{5,}")
     judged = used = 0
-    for place, text in found:
+    for place, text in results:
         words = set(pattern.findall(text))
         fresh = {
             word
             for word in words
-            if not any(word in pattern.findall(other) for at, _, other in said if at < place)
+            if not any(word in pattern.findall(other) for at, _, other in output if at < place)
         }
         if not fresh or not ends or place[0] >= ends[-1]:
             continue
         judged += 1
         used += any(
-            fresh & set(pattern.findall(other)) for at, own, other in said if own and at > place
+            fresh & set(pattern.findall(other)) for at, ours, other in output if ours and at > place
         )
     return judged, judged - used
 
 
 def side(texts: list[str | None]) -> str:
-    text = " ".join(one for one in texts if one is not None)
-    for one in (INFRA, MODEL):
-        if any(re.search(f.pattern, text, re.I) for f in FAULTS if f.side == one):
-            return one
+    text = " ".join(entry for entry in texts if entry is not None)
+    for item in (INFRA, MODEL):
+        if any(re.search(f.pattern, text, re.I) for f in FAULTS if f.side == item):
+            return item
     return "other"
 
 
 def expected(run: dict[str, Any], guess: bool, loop_by: str, rounds: int) -> dict[str, Any]:
     steps, every = run["steps"], list(calls_of(run))
     seen = [dict(row) for row in run.get("early", ())]
-    found = [row for *_, row in results_of(run)]
-    known = [failed(row, guess) for row in found if failed(row, guess) is not None]
+    rows = [row for *_, row in results_of(run)]
+    known = [failed(row, guess) for row in rows if failed(row, guess) is not None]
     tokens = trained = 0.0
     for number, step in enumerate(steps):
-        own = (
+        ours = (
             step["source"] == "agent"
             and step.get("loss_weight") != 0
             and not step.get("is_copied_context")
         )
         texts = [step["text"], step.get("reasoning")]
         texts += [
-            f"{one['name'] or ''} {one.get('arguments') or one.get('arguments_raw') or ''}"
-            for at, _, one in every if at == number
+            f"{entry['name'] or ''} {entry.get('arguments') or entry.get('arguments_raw') or ''}"
+            for at, _, entry in every if at == number
         ]  # fmt: skip
         own_tokens = sum(estimate(text) for text in texts if text)
         tokens += own_tokens
-        trained += own_tokens if own else 0
-    recorded = seen + [row for row in found if "spoken" not in row]
+        trained += own_tokens if ours else 0
+    recorded = seen + [row for row in rows if "spoken" not in row]
     tokens += sum(estimate(row["text"]) for row in recorded if row["text"])
     actions = [
         (
-            one["name"],
-            canonical(one),
+            entry["name"],
+            canonical(entry),
             first_text(run, number, index) if loop_by == "result" else None,
         )
-        for number, index, one in every
+        for number, index, entry in every
     ]
     count, repeated = loops(actions, rounds)
     bad = [
-        malformed(one, read_tools(run["tools"]) if "tools" in run else None) for *_, one in every
+        malformed(entry, read_tools(run["tools"]) if "tools" in run else None)
+        for *_, entry in every
     ]
     retries = cycles(run, guess)
     agents = [step for step in steps if step["source"] == "agent"]
@@ -234,7 +237,7 @@ def expected(run: dict[str, Any], guess: bool, loop_by: str, rounds: int) -> dic
         )
     no_answer = run["final_answer"] == "" if "final_answer" in run else None
     wrong = [
-        row for row in found if status(row) or (status(row) is None and reads_failed(row["text"]))
+        row for row in rows if status(row) or (status(row) is None and reads_failed(row["text"]))
     ]
     sides = Counter(side([row.get("error_type"), row["text"]]) for row in wrong)
     judged, left = unused(run)
@@ -244,16 +247,16 @@ def expected(run: dict[str, Any], guess: bool, loop_by: str, rounds: int) -> dic
         "n_steps": len(steps), "n_agent_steps": len(agents), "n_calls": len(every),
         "n_observations": len(recorded), "known_results": len(known), "n_errors": sum(known),
         "error_rate": sum(known) / len(known) if known else None,
-        "likely_errors": sum(status(row) is None and reads_failed(row["text"]) for row in found),
+        "likely_errors": sum(status(row) is None and reads_failed(row["text"]) for row in rows),
         "infra_errors": sides[INFRA], "model_errors": sides[MODEL], "other_errors": sides["other"],
         "run_fault": side([run["error_type"]]) if "error_type" in run else None,
         "longest_repeat": longest, "loops": count, "repeated_calls": len(repeated),
         "error_retry_cycles": len(retries), "longest_retry": max(map(len, retries), default=0),
         "recovered_retries": sum(chain[-1] is False for chain in retries),
         "run_truncated": any_known(run.get("truncated"), limit, cut_last),
-        "cut_steps": sum(cut), "cut_results": sum(bool(row.get("truncated")) for row in found),
+        "cut_steps": sum(cut), "cut_results": sum(bool(row.get("truncated")) for row in rows),
         "empty_final": any_known(empty, no_answer),
-        "malformed_calls": sum(one is not None for one in bad),
+        "malformed_calls": sum(item is not None for item in bad),
         "unknown_tool_calls": bad.count("unknown tool"),
         "judged_results": judged, "unused_results": left,
         "steps": {
@@ -264,7 +267,7 @@ def expected(run: dict[str, Any], guess: bool, loop_by: str, rounds: int) -> dic
 
 
 def any_known(*values: bool | None) -> bool | None:
-    return None if all(one is None for one in values) else any(values)
+    return None if all(value is None for value in values) else any(values)
 
 
 def first_text(run: dict[str, Any], number: int, index: int) -> str | None:
@@ -273,10 +276,10 @@ def first_text(run: dict[str, Any], number: int, index: int) -> str | None:
 
 
 def step_flags(run, number, guess, every, repeated, bad) -> tuple[bool | None, bool, bool]:
-    own = [failed(row, guess) for at, _, _, row in results_of(run) if at == number]
+    faileds = [failed(row, guess) for at, _, _, row in results_of(run) if at == number]
     places = [place for place, (at, _, _) in enumerate(every) if at == number]
     return (
-        any_known(*own) if own else None,
+        any_known(*faileds) if faileds else None,
         any(place in repeated for place in places),
         any(bad[place] is not None for place in places),
     )
@@ -286,17 +289,17 @@ def measured(folder: Path, described: list[Any], **options: Any) -> list[dict[st
     shutil.rmtree(folder, ignore_errors=True)
     store = write(folder, described)
     outcome = apply("measure", store, workers=1, **options)
-    found = []
+    results = []
     for place in range(len(described)):
         row = outcome.columns.filter(pl.col("seq") == place * SPACING).row(0, named=True)
-        own = outcome.step_columns.filter(pl.col("seq") == place * SPACING)
+        frame = outcome.step_columns.filter(pl.col("seq") == place * SPACING)
         names = ("is_error_step", "is_repeated", "is_malformed")
         row["steps"] = {
-            step["step"]: tuple(step[name] for name in names) for step in own.to_dicts()
+            step["step"]: tuple(step[name] for name in names) for step in frame.to_dicts()
         }
-        found.append(row)
+        results.append(row)
     assert outcome.columns.height == len(described)
-    return found
+    return results
 
 
 LOOP = {"steps": [agent("a", call("a", '{"x":1}'), call("b", "{}")) for _ in range(4)]}
@@ -331,11 +334,11 @@ RETRY = {
 @example(described=[LOOP, SAME, RETRY], guess=False, loop_by="action", rounds=3)
 @example(described=[LOOP, SAME, RETRY], guess=True, loop_by="result", rounds=2)
 def test_all_numbers_are_those_of_a_plain_reading(tmp_path, described, guess, loop_by, rounds):
-    found = measured(
+    entry = measured(
         tmp_path / "s", described, errors="likely" if guess else "recorded", loop_by=loop_by,
         loop_rounds=rounds,
     )  # fmt: skip
-    for row, run in zip(found, described, strict=True):
+    for row, run in zip(entry, described, strict=True):
         wanted = expected(run, guess, loop_by, rounds)
         for name in ("tokens", "tokens_trained"):
             assert abs(row.pop(name) - wanted.pop(name)) <= 0.501, name

@@ -26,9 +26,9 @@ def looks(*texts):
 @pytest.mark.parametrize("name", WHERE)
 def test_fault(name):
     fault = WHERE[name]
-    own = pl.DataFrame({"t": [fault.example, fault.example.upper(), fault.other]})
-    found = own.select(pl.col("t").str.contains(faults.compiled(fault.pattern)))["t"].to_list()
-    assert found == [True, True, False]
+    frame = pl.DataFrame({"t": [fault.example, fault.example.upper(), fault.other]})
+    result = frame.select(pl.col("t").str.contains(faults.compiled(fault.pattern)))["t"].to_list()
+    assert result == [True, True, False]
     assert sides(fault.example) == [fault.side]
     assert sides(fault.other) == ["other"]
 
@@ -92,8 +92,8 @@ def test_a_text_that_does_not(text):
 @pytest.mark.parametrize("sign", cheats.SIGNS, ids=lambda sign: sign.column)
 def test_sign(sign):
     for text in sign.examples:
-        found = dict(cheats.CheatSigns(None).signs("bash", text, {}))
-        assert set(found) == {sign.column}, text
+        result = dict(cheats.CheatSigns(None).signs("bash", text, {}))
+        assert set(result) == {sign.column}, text
         assert any(word in text.lower() for word in sign.words), text
     for text in sign.others:
         assert not dict(cheats.CheatSigns(None).signs("bash", text, {})), text
@@ -131,7 +131,7 @@ def test_marks_of_a_cut(text, cut):
 )
 def test_reasons_to_stop(reason, cut, limit):
     frame = pl.DataFrame({"t": [reason.lower()]})
-    found = frame.select(
+    result = frame.select(
         a=pl.col("t").str.contains(ends.LENGTH), b=pl.col("t").str.contains(ends.LIMIT)
     )
-    assert found.row(0) == (cut, limit)
+    assert result.row(0) == (cut, limit)

@@ -64,20 +64,20 @@ def check(members, outcome):
     assert (copies["copies"] > 0).all()
     rows = copies.join(members, on="seq", how="left")
     table = {(row["stage"], row["group"]): row for row in outcome.summary["groups"]}
-    found = rows.join(outcome.columns, on="seq").group_by("stage", "mix_group").agg(
+    frame = rows.join(outcome.columns, on="seq").group_by("stage", "mix_group").agg(
         pl.col("copies").sum(),
         (pl.col("copies") * pl.col("tokens")).sum().alias("tokens"),
         pl.len(),
     )  # fmt: skip
-    for row in found.to_dicts():
-        told = table.pop((row["stage"], row["mix_group"]))
-        assert (told["trajectories"], told["tokens"]) == (row["copies"], row["tokens"])
-        assert told["distinct"] == row["len"]
+    for row in frame.to_dicts():
+        messages = table.pop((row["stage"], row["mix_group"]))
+        assert (messages["trajectories"], messages["tokens"]) == (row["copies"], row["tokens"])
+        assert messages["distinct"] == row["len"]
     assert not any(row["trajectories"] for row in table.values())
 
 
 weights = st.fixed_dictionaries(dict.fromkeys(SIZES, st.sampled_from([0, 1, 2, 0.3]))).filter(
-    lambda found: any(found.values())
+    lambda item: any(item.values())
 )
 methods = st.one_of(
     st.fixed_dictionaries({"method": st.just("weighted"), "weights": weights}),
@@ -127,22 +127,22 @@ def test_what_is_asked_for_is_there(loaded, tmp_path, method, budget, epochs, sh
         return
     check(members, outcome)
     rows = outcome.copies.join(members, on="seq")
-    each = rows.group_by("seq", "dataset").agg(pl.col("copies").sum())
-    assert all(most <= limits[name] for name, most in each.select("dataset", "copies").iter_rows())
+    frame = rows.group_by("seq", "dataset").agg(pl.col("copies").sum())
+    assert all(most <= limits[name] for name, most in frame.select("dataset", "copies").iter_rows())
     if "tokens" in budget:
         assert (rows["copies"] * rows["tokens"]).sum() <= budget["tokens"]
         return
-    spread = each.group_by("dataset").agg(
+    spread = frame.group_by("dataset").agg(
         pl.col("copies").max().alias("most"), pl.col("copies").min().alias("least"), pl.len()
     )
     for row in spread.to_dicts():  # none a second time before all were there once
         assert row["most"] - row["least"] <= 1
         assert row["most"] == 1 or row["len"] == SIZES[row["dataset"]]
     weighed = {row["group"] for row in outcome.summary["groups"] if row["requested"]}
-    assert set(each["dataset"]) == weighed
+    assert set(frame["dataset"]) == weighed
     if short == "redistribute" and "total" in budget and method["method"] != "curriculum":
         supply = sum(SIZES[name] * limits[name] for name in with_weight(method))
-        assert each["copies"].sum() == min(budget["total"], supply)
+        assert frame["copies"].sum() == min(budget["total"], supply)
 
 
 def with_weight(method):
@@ -218,12 +218,12 @@ def test_another_seed_chooses_others(store):
 @pytest.mark.slow
 def test_shards_and_workers_change_nothing(tmp_path):
     runs = groups(SIZES, (4, 100))
-    found = []
+    results = []
     for shards, workers in ((1, 1), (4, 2)):
         store = write_runs(tmp_path / f"s{shards}", runs, shards)
         outcome = apply("mix", store, method="temperature", tokens=400, workers=workers)
-        found.append((outcome.copies.to_dicts(), outcome.dropped.to_dicts(), outcome.lines))
-    assert found[0] == found[1]
+        results.append((outcome.copies.to_dicts(), outcome.dropped.to_dicts(), outcome.lines))
+    assert results[0] == results[1]
 
 
 def test_groups_may_be_an_expression_and_null(tmp_path):
@@ -299,11 +299,11 @@ class SageMixer:
         self.least = least
 
     def weighted(self, sizes, total):
-        found = {}
+        results = {}
         for name, size in sizes.items():
             target = max(self.least, int(total * self.weights.get(name, 0.1)))
-            found[name] = min(target, size)
-        return found
+            results[name] = min(target, size)
+        return results
 
     def stage(self, sizes, total):
         return {
@@ -328,14 +328,14 @@ def counts(outcome, stage=0):
 
 def compare_with_sage(store, sizes, total):
     names = sorted(sizes)
-    own = {name: number + 1 for number, name in enumerate(names[:-1])}
-    for given_weights in (None, own):
+    ours = {name: number + 1 for number, name in enumerate(names[:-1])}
+    for given_weights in (None, ours):
         options = {"weights": given_weights} if given_weights else {}
         outcome = apply("mix", store, compat="sage", total=total, **options)
         assert counts(outcome) == SageMixer(given_weights or STAGES[2]).weighted(sizes, total)
     outcome = apply("mix", store, compat="sage", method="balanced", total=total)
-    each = {name: min(size, total // len(sizes)) for name, size in sizes.items()}
-    assert counts(outcome) == {name: count for name, count in each.items() if count}
+    results = {name: min(size, total // len(sizes)) for name, size in sizes.items()}
+    assert counts(outcome) == {name: count for name, count in results.items() if count}
     outcome = apply("mix", store, compat="sage", method="curriculum", total=total)
     for number, stage in enumerate(STAGES):
         assert counts(outcome, number) == SageMixer(stage).stage(sizes, total // 3)
@@ -403,8 +403,8 @@ def test_repeats_and_stages_are_in_the_store(store, tmp_path, options):
     start = 0
     for stage in wanted.partition_by("stage", maintain_order=True):  # stage after stage
         count = stage["copies"].sum()
-        own = rows.sort("seq")[start : start + count]["source_id"]
-        assert set(own) == set(stage["source_id"])
+        source_id = rows.sort("seq")[start : start + count]["source_id"]
+        assert set(source_id) == set(stage["source_id"])
         start += count
     texts = made.scan("steps").select("seq", "text").collect()
     assert texts["seq"].n_unique() == rows.height

@@ -50,16 +50,16 @@ def test_what_is_left_goes_to_the_largest_remainders(described):
         for n, (units, _, epochs) in enumerate(described)
     }
     budgets = {f"g{n}": budget for n, (_, budget, _) in enumerate(described)}
-    taken = {name: shelf.take(budgets[name]) for name, shelf in shelves.items()}
+    taken = {name: queue.take(budgets[name]) for name, queue in shelves.items()}
     before = {name: counts.copy() for name, counts in taken.items()}
     left = {n: budgets[n] - int((shelves[n].units * before[n]).sum()) for n in shelves}
     rest = sum(left.values())
     sizes = {}
-    for name, shelf in shelves.items():
-        open_ = [p for p in range(len(shelf.units)) if shelf.used[p] < shelf.epochs]
+    for name, shelve in shelves.items():
+        open_ = [p for p in range(len(shelve.units)) if shelve.used[p] < shelve.epochs]
         if open_ and left[name]:
-            place = min(open_, key=lambda p, used=shelf.used: (used[p], p))
-            sizes[name] = (int(shelf.units[place]), place)
+            place = min(open_, key=lambda p, used=shelve.used: (used[p], p))
+            sizes[name] = (int(shelve.units[place]), place)
     fill(shelves, budgets, taken)
     for name in sorted(sizes, key=lambda name: (-left[name] / sizes[name][0], name)):
         size, place = sizes[name]
@@ -69,4 +69,4 @@ def test_what_is_left_goes_to_the_largest_remainders(described):
     assert {name: counts.tolist() for name, counts in taken.items()} == {
         name: counts.tolist() for name, counts in before.items()
     }
-    assert all((shelf.used <= shelf.epochs).all() for shelf in shelves.values())
+    assert all((queue.used <= queue.epochs).all() for queue in shelves.values())

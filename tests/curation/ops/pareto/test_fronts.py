@@ -29,12 +29,12 @@ def dominates(p, q):
 def slow_fronts(values):
     """Peel: a front is what no other point that is left dominates."""
     left = list(range(len(values)))
-    found = []
+    results = []
     while left:
         front = [p for p in left if not any(dominates(values[q], values[p]) for q in left)]
-        found.append(front)
+        results.append(front)
         left = [p for p in left if p not in front]
-    return found
+    return results
 
 
 def slow_choose(values, count):

@@ -37,16 +37,16 @@ def described(count, rollouts, seed=3):
 
 def plain(runs):
     """Task -> (places, calls, correctness), by first rollout."""
-    found = {}
-    for place, one in enumerate(runs):
-        columns = one["columns"]
+    results = {}
+    for place, result in enumerate(runs):
+        columns = result["columns"]
         task = columns["task_id"]
         key = (columns["dataset"], task) if task is not None else place
         right = columns["reward"]
         if right is None and columns["success"] is not None:
             right = float(columns["success"])
-        found.setdefault(key, []).append((place, one["calls"], right))
-    return found
+        results.setdefault(key, []).append((place, result["calls"], right))
+    return results
 
 
 def variance(values):
@@ -90,18 +90,18 @@ def test_the_groups_of_the_definition_stay(runs, store, count, contrast):
         for rollout, _, _ in group:
             seq = rollout * 10
             assert dropped.get(seq) == reason
-            told = columns[seq]
-            assert told["group_size"] == len(group)
-            assert told["pareto_front"] == front_of[place]
-            assert told["pareto_distance"] == cut.get(place)
+            column = columns[seq]
+            assert column["group_size"] == len(group)
+            assert column["pareto_front"] == front_of[place]
+            assert column["pareto_distance"] == cut.get(place)
             assert (
-                told["group_variance_tool_calls"],
-                told["group_variance_correctness"],
+                column["group_variance_tool_calls"],
+                column["group_variance_correctness"],
             ) == pytest.approx(scores[place])
-            assert told["group_mean_tool_calls"] == pytest.approx(
+            assert column["group_mean_tool_calls"] == pytest.approx(
                 statistics.mean(row[1] for row in group)
             )
-            assert told["group_mean_correctness"] == (
+            assert column["group_mean_correctness"] == (
                 pytest.approx(statistics.mean(known)) if known else None
             )
             if reason:
@@ -116,8 +116,10 @@ def test_success_counts_before_reward(runs, store):
     for group in plain(runs).values():
         solved = []
         for place, _, right in group:
-            told = runs[place]["columns"]["success"]
-            solved.append(told if told is not None else None if right is None else right >= 0.75)
+            messages = runs[place]["columns"]["success"]
+            solved.append(
+                messages if messages is not None else None if right is None else right >= 0.75
+            )
         known = [value for value in solved if value is not None]
         row = columns[group[0][0] * 10]
         assert (row["group_scored"], row["group_solved"]) == (len(known), sum(known))
@@ -130,16 +132,16 @@ def test_success_counts_before_reward(runs, store):
 def test_shards_order_and_workers_change_nothing(runs, store, tmp_path):
     shuffled = list(runs)
     random.Random(1).shuffle(shuffled)
-    found = []
+    results = []
     for folder, rows, shards in (("one", runs, 1), ("two", shuffled, 4)):
         other = write_runs(tmp_path / folder, rows, shards)
         outcome = apply("pareto", other, count=20, workers=2)
         names = other.scan("trajectories").select("seq", "source_id").collect()
         rows = outcome.columns.join(names, on="seq").sort("source_id")
-        found.append(rows.drop("seq", "source_id"))
+        results.append(rows.drop("seq", "source_id"))
     same = apply("pareto", store, count=20)
-    assert found[0]["pareto_front"].to_list() == found[1]["pareto_front"].to_list()
-    assert found[0].equals(
+    assert results[0]["pareto_front"].to_list() == results[1]["pareto_front"].to_list()
+    assert results[0].equals(
         same.columns.join(
             store.scan("trajectories").select("seq", "source_id").collect(), on="seq"
         ).sort("source_id").drop("seq", "source_id")
@@ -232,8 +234,10 @@ def test_strange_rewards_and_no_runs(tmp_path):
 
 def test_evidence_is_json_without_infinity(store):
     outcome = apply("pareto", store, count=1)
-    told = [json.loads(text, parse_constant=pytest.fail) for text in outcome.dropped["evidence"]]
-    assert any(row.get("distance") == "infinite" for row in told)
+    messages = [
+        json.loads(text, parse_constant=pytest.fail) for text in outcome.dropped["evidence"]
+    ]
+    assert any(row.get("distance") == "infinite" for row in messages)
     assert outcome.dropped.schema == {"seq": pl.Int64, "reason": pl.String, "evidence": pl.String}
 
 

@@ -31,18 +31,18 @@ class Selector:
     def diversity(self, samples, size):
         if not samples:
             return []
-        own = {sample[0]: self.features(sample[1]) for sample in samples}
+        ours = {sample[0]: self.features(sample[1]) for sample in samples}
         norm = {
             name: math.sqrt(sum(value * value for value in words.values()))
-            for name, words in own.items()
+            for name, words in ours.items()
         }
         chosen = [max(samples, key=lambda sample: norm[sample[0]])]
         left = [sample for sample in samples if sample is not chosen[0]]
 
         def distance(sample):
-            mine = own[sample[0]]
+            result = ours[sample[0]]
             products = [
-                sum(value * own[other[0]].get(word, 0.0) for word, value in mine.items())
+                sum(value * ours[other[0]].get(word, 0.0) for word, value in result.items())
                 for other in chosen
             ]
             return 1.0 - max(products)

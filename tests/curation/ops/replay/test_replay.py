@@ -65,7 +65,7 @@ def test_several_rounds(tmp_path):
         runs = batch(offered, offered + count)
         done, data, kept = next_round(tmp_path, number, runs, buffer, size=size, ratio=0.3)
         offered += count
-        new = {one["name"] for one in runs}
+        new = {item["name"] for item in runs}
         facts = done.report["stages"][0]["summary"]
         wanted = min(max(1, int(count * 0.3)), len(before))
         assert set(names(data)) - new <= set(before)
@@ -109,9 +109,9 @@ def ids_of(given, seqs):
         rows = store.scan("trajectories").select("seq", "trajectory_id").collect()
         frames.append(rows.with_columns(pl.col("seq") + (index << SEQ_SHIFT)))
     known = pl.concat(frames)
-    found = known.join(seqs, on="seq", how="semi")["trajectory_id"].to_list()
-    assert len(found) == seqs.height
-    return found
+    ids = known.join(seqs, on="seq", how="semi")["trajectory_id"].to_list()
+    assert len(ids) == seqs.height
+    return ids
 
 
 def write_buffer(folder, kept, seen):
@@ -125,15 +125,15 @@ def write_buffer(folder, kept, seen):
 @pytest.mark.slow
 def test_workers_and_shards_change_nothing(tmp_path):
     buffer = write_runs(tmp_path / "b", batch(0, 20))
-    found = []
+    results = []
     for shards, workers in ((1, 1), (3, 2)):
         new = write_runs(tmp_path / f"n{shards}", batch(20, 50), shards)
         inputs = {"new": new.root, "buffer": {"store": buffer.root, "reserve": True}}
         stage = {"replay": {"size": 10, "policy": "coreset", "score": "reward"}}
         out = tmp_path / f"o{shards}"
         curate(inputs, out, stage, outputs={"data": {}}, workers=workers)
-        found.append(contents(out))
-    assert found[0] == found[1]
+        results.append(contents(out))
+    assert results[0] == results[1]
 
 
 def test_replays_differ_from_round_to_round(tmp_path):
@@ -245,7 +245,7 @@ def test_the_highest_scores_stay_over_rounds(tmp_path):
             {"replay": {"size": 5, "policy": "coreset", "select": "top", "score": "loss"}},
         ]
         curate(inputs, out, *stages, outputs={"data": {}})
-        scores = [(int(one["name"][1:]) * 37 % 101, one["name"]) for one in runs]
+        scores = [(int(item["name"][1:]) * 37 % 101, item["name"]) for item in runs]
         best = sorted(best + scores, key=lambda item: -item[0])[:5]
         kept = Store.open(str(out / "buffer"))
         assert sorted(names(kept)) == sorted(name for _, name in best)
@@ -278,7 +278,7 @@ def compare_with_sage(tmp_path, held, new, size, ratio):
     stores = {"buffer": write_runs(tmp_path / "b", held), "new": write_runs(tmp_path / "n", new)}
 
     def samples(runs):
-        return [(one["name"], one["text"], one["columns"]["reward"] or 0.0) for one in runs]
+        return [(item["name"], item["text"], item["columns"]["reward"] or 0.0) for item in runs]
 
     outcome = apply(
         "replay", stores, reserve=["buffer"], size=size, ratio=ratio,
@@ -286,7 +286,7 @@ def compare_with_sage(tmp_path, held, new, size, ratio):
     )  # fmt: skip
     learner = Learner(samples(held), size, ratio)
     trained = learner.update_buffer(samples(new))
-    fresh = {one["name"] for one in new}
+    fresh = {item["name"] for item in new}
     replayed = [sample[0] for sample in trained if sample[0] not in fresh]
     assert sorted(ids_of(stores, outcome.admitted)) == sorted(f"d/{name}" for name in replayed)
     assert sorted(ids_of(stores, outcome.buffer)) == sorted(f"d/{s[0]}" for s in learner.buffer)

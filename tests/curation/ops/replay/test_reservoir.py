@@ -31,16 +31,16 @@ def slow(names, size, seed):
 
 @given(st.integers(0, 40), st.integers(1, 12), st.integers(0, 5))
 def test_it_is_algorithm_r(number, size, seed):
-    found = reservoir([], items(0, number), 0, size, seed)
-    assert [f"d/{one}" for one in found] == slow([n for _, n in items(0, number)], size, seed)
-    assert len(found) == min(number, size)
+    result = reservoir([], items(0, number), 0, size, seed)
+    assert [f"d/{item}" for item in result] == slow([n for _, n in items(0, number)], size, seed)
+    assert len(result) == min(number, size)
 
 
 @given(st.lists(st.integers(0, 15), max_size=5), st.integers(1, 12), st.integers(0, 5))
 def test_rounds_are_one_stream(rounds, size, seed):
     slots, seen = [], 0
     for number in rounds:
-        held = [(one, f"d/{one}") for one in slots]
+        held = [(slot, f"d/{slot}") for slot in slots]
         slots = reservoir(held, items(seen, seen + number), seen, size, seed)
         seen += number
         assert len(slots) == len(set(slots)) == min(seen, size)
@@ -55,11 +55,11 @@ def test_every_item_has_the_same_chance(cuts):
         slots, seen = [], 0
         for number in cuts:
             # A store sorts what it holds, so slots change their numbers between rounds.
-            held = [(one, f"d/{one}") for one in sorted(slots)]
+            held = [(item, f"d/{item}") for item in sorted(slots)]
             slots = reservoir(held, items(seen, seen + number), seen, size, seed)
             seen += number
-        for one in slots:
-            hits[one] += 1
+        for slot in slots:
+            hits[slot] += 1
     expected = trials * size / total
     chi_square = sum((hit - expected) ** 2 / expected for hit in hits)
     assert chi_square < 75  # 29 degrees of freedom: once in 10**5; dependence makes it smaller
@@ -68,7 +68,7 @@ def test_every_item_has_the_same_chance(cuts):
 def test_a_smaller_buffer_is_a_uniform_part_of_the_larger():
     hits = [0] * 10
     for seed in range(2000):
-        for one in reservoir(items(0, 10), [], 10, 3, seed):
-            hits[one] += 1
+        for item in reservoir(items(0, 10), [], 10, 3, seed):
+            hits[item] += 1
     assert sum(hits) == 6000
     assert sum((hit - 600) ** 2 / 600 for hit in hits) < 45

@@ -57,29 +57,29 @@ def started(task):
 
 def finish(environment):
     """Let the expert go on to the end; the turns and what they brought."""
-    found = []
+    results = []
     while True:
         turn = environment.expert_turn()
         outcome = environment.step(turn)
-        found.append((turn, outcome))
+        results.append((turn, outcome))
         if outcome.terminated or outcome.truncated:
-            return found
+            return results
 
 
 @settings(max_examples=40, deadline=None)
 @given(some_settings, splits, st.integers(0, 50))
 def test_the_expert_solves_every_task_with_the_known_number_of_calls(options, split, seed):
     for task in make_tasks(options, split, 4, seed):
-        found = play(task)
-        rewards = json.loads(found.rewards)
+        result = play(task)
+        rewards = json.loads(result.rewards)
         calls = json.loads(task.expected_calls)
-        assert (found.success, found.reward, found.stop_reason) == (True, 1.0, "answer")
-        assert json.loads(task.answers) == [found.final_answer]
+        assert (result.success, result.reward, result.stop_reason) == (True, 1.0, "answer")
+        assert json.loads(task.answers) == [result.final_answer]
         assert rewards["clean"] == rewards["efficiency"] == 1.0
         assert rewards["calls"] == rewards["optimal"] == len(calls)
         made = [
             {"name": call.name, "arguments": json.loads(call.arguments)}
-            for step in found.steps
+            for step in result.steps
             if "needed" in (step.labels or ())
             for call in step.calls
         ]
@@ -202,7 +202,7 @@ def test_each_call_is_judged():
     entity = json.loads(first.calls[0].arguments)["entity"]
     relation = json.loads(first.calls[0].arguments)["relation"]
     other = "owner" if relation != "owner" else "maker"
-    found = play(
+    result = play(
         task,
         [
             first,
@@ -216,11 +216,11 @@ def test_each_call_is_judged():
             Turn(text=f"Answer: {json.loads(task.answers)[0]}."),
         ],
     )
-    labels = [step.labels for step in found.steps if step.source == "agent"]
+    labels = [step.labels for step in result.steps if step.source == "agent"]
     wanted = "needed redundant wrong wrong malformed wrong malformed needed right_answer"
     assert labels == [[label] for label in wanted.split()]
-    rewards = json.loads(found.rewards)
-    assert (found.success, rewards["clean"], rewards["efficiency"]) == (True, 0.0, 2 / 8)
+    rewards = json.loads(result.rewards)
+    assert (result.success, rewards["clean"], rewards["efficiency"]) == (True, 0.0, 2 / 8)
     assert (rewards["redundant"], rewards["wrong"], rewards["malformed"]) == (1.0, 3.0, 2.0)
 
 
@@ -238,9 +238,9 @@ def test_the_order_of_summands_and_decimals_do_not_make_another_call():
 
 def test_the_budget_ends_an_episode_and_busy_calls_are_free():
     (task,) = make_tasks(ToolworldSettings(kinds=["c1"], failures=0.0, budget=2), "train", 1, 0)
-    found = play(task, lambda request: Turn(malformed="no", text="no"))
-    assert (found.truncated, found.stop_reason, found.success) == (True, "budget", False)
-    assert sum(step.source == "agent" for step in found.steps) == 1 + 1 + 2
+    result = play(task, lambda request: Turn(malformed="no", text="no"))
+    assert (result.truncated, result.stop_reason, result.success) == (True, "budget", False)
+    assert sum(step.source == "agent" for step in result.steps) == 1 + 1 + 2
     tasks = make_tasks(ToolworldSettings(failures=0.9, budget=0), "train", 20, 0)
     assert all(play(task).success for task in tasks)
 
