@@ -103,6 +103,10 @@ def _expression(tokenizer: dict[str, Any]) -> str | None:
     return value if plain and isinstance(value, str) else None
 
 
+_AGREES: dict[str, bool] = {}
+"""Digest of a tokenizer -> whether its words were the tokenizer's own in the trial."""
+
+
 class WordSplitter:
     """Splits the words of ASCII text.
 
@@ -122,28 +126,34 @@ class WordSplitter:
         self._characters = 0
 
     @classmethod
-    def of(cls, backend: Any, tokenizer: dict[str, Any]) -> WordSplitter | None:
+    def of(cls, backend: Any, tokenizer: dict[str, Any], digest: str) -> WordSplitter | None:
         """For a tokenizer; None when it is none of those that this can do.
 
         Args:
             backend: the tokenizer.
             tokenizer: content of its ``tokenizer.json``.
+            digest: names that content; the trial of a tokenizer is done once a process.
         """
         expression = _expression(tokenizer)
         pattern = None if expression is None else ascii_pattern(expression)
         if pattern is None:
             return None
         words = cls(backend, pattern)
-        # Whatever an expression may hold that was misunderstood: then it shows here.
+        if digest not in _AGREES:
+            _AGREES[digest] = words._agrees(backend)
+        return words if _AGREES[digest] else None
+
+    def _agrees(self, backend: Any) -> bool:
+        """Whatever an expression may hold that was misunderstood: then it shows here."""
         text = _trial()
-        result = words.placed(text)
+        result = self.placed(text)
         if result is None:
-            return None
+            return False
         right = backend.encode(text, add_special_tokens=False)
         ids, sizes = result
         ends = np.cumsum(sizes)
         places = list(zip((ends - sizes).tolist(), ends.tolist(), strict=True))
-        return words if ids.tolist() == right.ids and places == right.offsets else None
+        return bool(ids.tolist() == right.ids and places == right.offsets)
 
     def ids(self, text: str) -> Ints | None:
         """Token ids of an ASCII text; None when it cannot be done."""

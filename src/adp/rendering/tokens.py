@@ -92,7 +92,7 @@ class Encoder:
         self._backend.no_truncation()
         content = json.loads(text)
         self._cuts = cut_pattern(content)
-        self._pieces = _Pieces(self._backend, content, self._cuts)
+        self._pieces = _Pieces(self._backend, content, self._cuts, self.digest)
 
     def encode(self, text: str, edges: Iterable[int] | None = None) -> Tokens:
         """Encode a rendered chat; the template wrote all special tokens already.
@@ -163,7 +163,9 @@ class _Pieces:
     Those that were used last are remembered.
     """
 
-    def __init__(self, backend: Any, content: dict[str, Any], cuts: re.Pattern[str] | None) -> None:
+    def __init__(
+        self, backend: Any, content: dict[str, Any], cuts: re.Pattern[str] | None, digest: str
+    ) -> None:
         self._backend = backend
         self._cuts = cuts
         self._known: dict[str, Ints] = {}
@@ -171,7 +173,7 @@ class _Pieces:
         self._size = 0
         tokens = content.get("added_tokens") or []
         plain = not any(token["normalized"] or token["rstrip"] for token in tokens)
-        self._words = WordSplitter.of(backend, content) if plain else None
+        self._words = WordSplitter.of(backend, content, digest) if plain else None
 
     def ids(self, piece: str) -> Ints:
         """Token ids alone."""
