@@ -108,10 +108,13 @@ def lost_keys(text: Raw | bytes, decoded: dict[str, Raw]) -> list[str]:
     long as its keys and values say; so is any other without its white space. Only when it is
     not are its keys counted.
     """
-    n = len(decoded)
-    used = sum(map(len, decoded)) + sum(map(len, decoded.values())) + 4 * n + 1
-    length = len(text)
-    if length == used or (length == used + 2 * n - 1 and _is_spaced(text, decoded)):
+    spaces = len(text) - 1
+    for key, value in decoded.items():
+        spaces -= len(key) + len(value) + 4
+    if not spaces:
+        return []
+    # A space follows the first colon, as json.dumps writes it.
+    if spaces == 2 * len(decoded) - 1 and memoryview(text)[len(next(iter(decoded))) + 4] == 0x20:
         return []
     names: list[str] = []
 
@@ -121,11 +124,6 @@ def lost_keys(text: Raw | bytes, decoded: dict[str, Raw]) -> list[str]:
     json.loads(bytes(text), object_pairs_hook=collect, parse_int=str, parse_float=str)
     seen: set[str] = set()
     return [name for name in names if name in seen or seen.add(name)]  # type: ignore[func-returns-value]
-
-
-def _is_spaced(text: Raw | bytes, decoded: dict[str, Raw]) -> bool:
-    """Whether a space follows the first colon of an object, as ``json.dumps`` writes it."""
-    return bool(decoded) and memoryview(text)[len(next(iter(decoded))) + 4] == 0x20
 
 
 def escape_non_ascii(text: str) -> str:

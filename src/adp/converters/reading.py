@@ -99,9 +99,11 @@ def text_at(fields: Mapping[str, Raw], key: str) -> str | None:
 
 def take_text(fields: dict[str, Raw], key: str) -> str | None:
     """Take the string under a key; None, and what is there stays, when there is none."""
-    text = text_at(fields, key)
-    if text is not None:
-        del fields[key]
+    raw = fields.get(key)
+    if raw is None or jsontext.first_byte(raw) != QUOTE:
+        return None
+    del fields[key]
+    text: str = jsontext.decode_value(raw)
     return text
 
 

@@ -227,12 +227,15 @@ def read_call(raw: Raw, requestor: str, path: str, builder: RowBuilder, losses: 
     """
     match = _USUAL_CALL.fullmatch(raw)
     if match is not None and jsontext.is_valid(match[3]):
-        call_id, name = map(jsontext.decode_value, match.group(1, 2))
-        columns = {"kind": "function", "call_id": call_id, "name": name}
-        columns |= argument_columns(match[3])
+        call_id, name, arguments = match.groups()
+        columns = argument_columns(arguments)
+        columns["call_id"] = jsontext.decode_value(call_id)
+        columns["name"] = jsontext.decode_value(name)
+        columns["kind"] = "function"
     else:
         columns = _any_call(object_fields(raw, path, losses, "a call object"), path, losses)
-    builder.call({**columns, "requestor": requestor})
+    columns["requestor"] = requestor
+    builder.call(columns)
 
 
 def _any_call(call: dict[str, Raw], path: str, losses: Losses) -> Columns:
