@@ -263,8 +263,8 @@ class QueryGate:
             return QueryError("the query was interrupted")
         # What fails while batches are made comes out of Arrow as OSError; text that has no UTF-8
         # form, or a parameter of a wrong kind, as ValueError, TypeError or RuntimeError.
-        if as_query_error := hub_error(error):
-            return as_query_error
+        if hub_fault := hub_error(error):
+            return hub_fault
         if not _is_about_sql(error) and (damaged := verification.explain(self._files)):
             return damaged
         kinds = (duckdb.Error, pa.ArrowException, OSError, ValueError, TypeError, RuntimeError)

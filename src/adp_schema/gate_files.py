@@ -187,7 +187,7 @@ def _stored_columns(
     """What each column of a table is called in its files; None for one that they lack."""
     sql = f"SELECT * FROM read_parquet([{quote_text(files[0])}], hive_partitioning = false) LIMIT 0"
     present = {column[0] for column in con.execute(sql).description}
-    earlier = {now: then for then, now in renamed.items() if then in present}
+    earlier = {now: former for former, now in renamed.items() if former in present}
     return {name: name if name in present else earlier.get(name) for name in table.schema.names}
 
 

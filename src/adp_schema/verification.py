@@ -106,14 +106,14 @@ def damage(root: str, manifest: Manifest, *, every_byte: bool | None = None) -> 
     if location.is_url(root):
         return _far_damage(root, shards) if every_byte else {}
     known = {shard.path: _misplaced(Path(root), shard) for shard in shards}
-    wrongs = {path: wrong for path, wrong in known.items() if wrong}
+    faults = {path: wrong for path, wrong in known.items() if wrong}
     if every_byte:
-        left = [shard for shard in shards if shard.path not in wrongs]
+        left = [shard for shard in shards if shard.path not in faults]
         with ThreadPoolExecutor(min(4, os.cpu_count() or 1), "adp-hash") as pool:
             same = pool.map(lambda shard: _hash_of(Path(root, shard.path)) == shard.hash, left)
             differs = [shard.path for shard, is_same in zip(left, same, strict=True) if not is_same]
-        wrongs.update(dict.fromkeys(differs, "its bytes differ"))
-    return dict(sorted(wrongs.items()))
+        faults.update(dict.fromkeys(differs, "its bytes differ"))
+    return dict(sorted(faults.items()))
 
 
 def sentence(root: str, wrong: dict[str, str]) -> str:
@@ -208,14 +208,14 @@ def _hash_of(path: Path) -> str | None:
 
 def _far_damage(root: str, shards: list[Shard]) -> dict[str, str]:
     """What is wrong with the files of a store at a URL; all of them are fetched."""
-    far_damage = {}
+    remote_damage = {}
     for shard in shards:
         address = location.join(root, shard.path)
         if not location.exists(address):
-            far_damage[shard.path] = "missing"
+            remote_damage[shard.path] = "missing"
         elif _far_hash(address) != shard.hash:
-            far_damage[shard.path] = "its bytes differ"
-    return far_damage
+            remote_damage[shard.path] = "its bytes differ"
+    return remote_damage
 
 
 def _far_hash(address: str) -> str:

@@ -184,11 +184,11 @@ class WordSplitter:
             Whether the tokens are all of the word; a model may lack a character.
         """
         (mapped, _), *_ = self._bytes.pre_tokenize_str(word)
-        tokenize = self._model.tokenize(mapped)
-        sizes = tuple(len(token.value) for token in tokenize)
+        tokens = self._model.tokenize(mapped)
+        sizes = tuple(len(token.value) for token in tokens)
         if sum(sizes) != len(word):
             return False
-        self._ids[word] = tuple(token.id for token in tokenize)
+        self._ids[word] = tuple(token.id for token in tokens)
         self._sizes[word] = sizes
         self._characters += len(word)
         return True

@@ -69,11 +69,11 @@ def lengths_of(files: list[Path]) -> RowLengths:
         file = pq.ParquetFile(path)
         for group in range(file.num_row_groups):
             rows = file.read_row_group(group, columns=["length", "trained", "step_index"])
-            lengths_here = rows["length"].to_numpy().astype(np.int64)
-            lengths.append(lengths_here)
+            row_lengths = rows["length"].to_numpy().astype(np.int64)
+            lengths.append(row_lengths)
             trained.append(rows["trained"].to_numpy().astype(np.int64))
             steps.append(
-                _steps(rows["step_index"].combine_chunks().flatten().to_numpy(), lengths_here)
+                _steps(rows["step_index"].combine_chunks().flatten().to_numpy(), row_lengths)
             )
     length, weight = np.concatenate(lengths), np.concatenate(trained)
     parts = np.concatenate(steps)

@@ -189,15 +189,13 @@ def _tried(trial: _Trial, words: str, *messages: Plain, two: Plain | None = None
         return trial.either(*some, prompt=prompt)
 
     full, prompt = write(asked, turn), write(asked, prompt=True)
-    before_here, _, alone = full.rpartition(words)
+    head, _, alone = full.rpartition(words)
     last = str(following["content"])
     followed = write(asked, turn, following).rpartition(last)[0].rpartition(words)[2]
     parts = "" if two is None else write(asked, two)
     between = parts.rpartition("probe value 1")[0].rpartition(words)[2]
     before, _, after = trial.either(asked).rpartition(str(asked["content"]))
-    return Tried(
-        alone, followed, before_here[common(before_here, prompt) :], between, before, after
-    )
+    return Tried(alone, followed, head[common(head, prompt) :], between, before, after)
 
 
 def common(text: str, other: str) -> int:

@@ -280,10 +280,10 @@ _loaded: dict[tuple[str, str], Renderer] = {}
 def _renderer(tokenizer: str, options: str) -> Renderer:
     if (tokenizer, options) not in _loaded:
         _loaded.clear()
-        model_validate_json = RenderOptions.model_validate_json(options)
+        render_options = RenderOptions.model_validate_json(options)
         worker_tokenizer = load_lean(Path(tokenizer))
         _loaded[tokenizer, options] = Renderer(
-            worker_tokenizer, model_validate_json, worker_tokenizer.stops
+            worker_tokenizer, render_options, worker_tokenizer.stops
         )
     return _loaded[tokenizer, options]
 

@@ -48,9 +48,7 @@ def save_lean(tokenizer: Any, path: Path, stops: Sequence[int] = ()) -> None:
         "backend": tokenizer.backend_tokenizer.to_str(),
         "chat_template": tokenizer.chat_template,
         "special_tokens_map": special,
-        "all_special_tokens": [
-            str(all_special_token) for all_special_token in tokenizer.all_special_tokens
-        ],
+        "all_special_tokens": [str(token) for token in tokenizer.all_special_tokens],
         "stops": list(stops),
     }
     write_atomic(path, json.dumps(content))

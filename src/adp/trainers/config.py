@@ -361,12 +361,12 @@ class TrainConfig(ConfigSection):
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of the configuration, for editors."""
-    model_json_schema = copy.deepcopy(TrainConfig.model_json_schema())
+    schema = copy.deepcopy(TrainConfig.model_json_schema())
     for name in ("model", "data"):
-        child = model_json_schema["properties"][name]
+        child = schema["properties"][name]
         text = child.pop("description", "")
-        model_json_schema["properties"][name] = {
+        schema["properties"][name] = {
             "description": text,
             "anyOf": [{"type": "string"}, child],
         }
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **model_json_schema}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

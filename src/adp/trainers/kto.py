@@ -67,8 +67,8 @@ class Kto:
         from adp.trainers.trl_preference import ExactKTOTrainer, KtoCollator
 
         check_other(config, KTOConfig)
-        settings_here = {name: getattr(config.kto, name) for name in _AS_THEY_ARE}
-        full = {**args, **settings_here, "max_length": None, "remove_unused_columns": False}
+        kto_settings = {name: getattr(config.kto, name) for name in _AS_THEY_ARE}
+        full = {**args, **kto_settings, "max_length": None, "remove_unused_columns": False}
         if config.kto.loss_type == "kto":
             full["train_sampling_strategy"] = "sequential"
         settings = KTOConfig(**full)

@@ -121,10 +121,10 @@ def rotate(indices: np.ndarray[Any, Any], batch_size: int) -> np.ndarray[Any, An
         indices: the rows in the order in which they are trained.
         batch_size: rows of one process at once; more than 1.
     """
-    empty_like = np.empty_like(indices)
+    partners = np.empty_like(indices)
     for start in range(0, len(indices), batch_size):
         batch = indices[start : start + batch_size]
-        empty_like[start : start + len(batch)] = np.roll(batch, 1)
+        partners[start : start + len(batch)] = np.roll(batch, 1)
     if len(indices) % batch_size == 1 and len(indices) > 1:
-        empty_like[-1] = indices[-2]
-    return empty_like
+        partners[-1] = indices[-2]
+    return partners

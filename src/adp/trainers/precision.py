@@ -41,11 +41,11 @@ class Precision:
     def applied(self, config: TrainConfig) -> TrainConfig:
         """The configuration with the choice written out."""
         training = config.training.model_copy(update={"bf16": self.compute == "bfloat16"})
-        model_copy = config.model_copy(update={"training": training})
+        changed = config.model_copy(update={"training": training})
         if self.weights is None:
-            return model_copy
+            return changed
         model = config.model.model_copy(update={"dtype": self.weights})
-        return model_copy.model_copy(update={"model": model})
+        return changed.model_copy(update={"model": model})
 
     def sentence(self) -> str:
         """What is said about it before the training starts."""

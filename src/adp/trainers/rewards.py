@@ -77,19 +77,19 @@ def make_rewards(section: GrpoSection, renderer: Renderer, folder: Path) -> list
 def _reward(name: str, section: GrpoSection, renderer: Renderer, folder: Path) -> Reward:
     if ":" in name:
         return _user_reward(name, folder)
-    decode = _decoder(renderer)
+    decoder = _decoder(renderer)
     if name == "answer":
-        return _named(name, _answer_reward(decode))
+        return _named(name, _answer_reward(decoder))
     if name == "json":
-        return _named(name, _json_reward(decode))
+        return _named(name, _json_reward(decoder))
     if name == "length":
         return _length(section)
     if name not in NAMES:
         raise UsageError(unknown_name("reward", name, NAMES))
     read = _reader(renderer, name)
     if name == "format":
-        return _named(name, _format_reward(decode, read))
-    return _named(name, _calls_reward(decode, read, exact=name == "calls_exact"))
+        return _named(name, _format_reward(decoder, read))
+    return _named(name, _calls_reward(decoder, read, exact=name == "calls_exact"))
 
 
 def _named(name: str, reward: Reward) -> Reward:

@@ -263,8 +263,8 @@ def _steps(config: TrainConfig, sequences: int) -> int:
     if training.max_steps > 0:
         return training.max_steps
     batches = math.ceil(sequences / training.per_device_train_batch_size)
-    ceil = math.ceil(batches / config.launch.processes)
-    updates = max(math.ceil(ceil / training.gradient_accumulation_steps), 1)
+    steps = math.ceil(batches / config.launch.processes)
+    updates = max(math.ceil(steps / training.gradient_accumulation_steps), 1)
     return math.ceil(training.num_train_epochs * updates)
 
 

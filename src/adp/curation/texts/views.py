@@ -145,8 +145,8 @@ def _spoken(partition: Partition, wanted: set[str]) -> pl.DataFrame:
         .when(pl.col("source") == "user").then(pl.lit("user"))
         .otherwise(pl.lit("observations"))
     )  # fmt: skip
-    otherwise = pl.when(agent).then(pl.coalesce("prose", "text")).otherwise(pl.col("text"))
-    parts = [_shaped(steps, kind, otherwise, part=1)]
+    text = pl.when(agent).then(pl.coalesce("prose", "text")).otherwise(pl.col("text"))
+    parts = [_shaped(steps, kind, text, part=1)]
     if "agent" in wanted:
         parts.append(_shaped(steps.filter(agent), pl.lit("agent"), pl.col("reasoning")))
     if "patch" in wanted:

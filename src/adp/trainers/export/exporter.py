@@ -219,8 +219,8 @@ class RowExporter:
 
 def form_of(exporter: Exporter, options: ExporterOptions) -> Form:
     """What an exporter writes under some options."""
-    form_here = getattr(exporter, "form", None)
-    if form_here is not None:
-        form: Form = form_here(options)
+    own_form = getattr(exporter, "form", None)
+    if own_form is not None:
+        form: Form = own_form(options)
         return form
     return Form(exporter.takes, exporter.mask, exporter.file)

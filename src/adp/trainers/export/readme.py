@@ -95,7 +95,7 @@ def loading(types: Types, file: str, *, as_text: bool) -> str:
     )
     if as_text:
         return head + plain
-    encode = "\n".join(
+    lines = "\n".join(
         f'            row["{name}"] = [json.dumps(message) for message in row["{name}"]]'
         for name in names
     )
@@ -110,7 +110,7 @@ def loading(types: Types, file: str, *, as_text: bool) -> str:
         f'    with open("{file}", encoding="utf-8") as file:\n'
         "        for line in file:\n"
         "            row = json.loads(line)\n"
-        f"{encode}\n"
+        f"{lines}\n"
         "            yield row\n\n"
         "dataset = Dataset.from_generator(rows, features=features)\n"
         "```\n\n"

@@ -45,11 +45,11 @@ def read_settings(exporter: Exporter, given: Sequence[str] | Mapping[str, Any]) 
         UsageError: a name is unknown, or a value does not fit.
     """
     values = dict(given) if isinstance(given, Mapping) else dict(map(_pair, given))
-    known_here = {
+    settings = {
         name: value for name, value in values.items() if name in exporter.options.model_fields
     }
-    more = {name: value for name, value in values.items() if name not in known_here}
-    options = _check(exporter.options, known_here, exporter.name)
+    more = {name: value for name, value in values.items() if name not in settings}
+    options = _check(exporter.options, settings, exporter.name)
     form = form_of(exporter, options)
     for name in more:
         if name not in RenderOptions.model_fields:

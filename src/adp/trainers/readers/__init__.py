@@ -25,12 +25,12 @@ def read_foreign(given: Mapping[str, Any], method: str | None = None) -> MappedC
         UsageError: it is about a training that there is not here.
     """
     if is_playground(given):
-        playground = read_playground(given)
+        config = read_playground(given)
     elif is_llamafactory(given):
-        playground = read_llamafactory(given, method)
+        config = read_llamafactory(given, method)
     elif is_sage(given):
-        playground = read_sage(given)
+        config = read_sage(given)
     else:
         return None
-    playground.keep_to(method or playground.plain.get("method") or "sft")
-    return playground
+    config.keep_to(method or config.plain.get("method") or "sft")
+    return config

@@ -95,10 +95,10 @@ def read_playground(given: Mapping[str, Any]) -> MappedConfig:
         UsageError: it is about a training that there is not here.
     """
     plain = flat(given, deep=("tools", "evaluation"))
-    playground = translate("Tiny Tool Use", plain, RULES)
+    translated = translate("Tiny Tool Use", plain, RULES)
     if given["training"].get("use_lora") is False:
-        put(playground.plain, "lora", None)
+        put(translated.plain, "lora", None)
     # What it trains with LoRA: the projections of attention.
-    elif "target_modules" not in playground.plain.get("lora", {}):
-        put(playground.plain, "lora.target_modules", ["q_proj", "k_proj", "v_proj", "o_proj"])
-    return playground
+    elif "target_modules" not in translated.plain.get("lora", {}):
+        put(translated.plain, "lora.target_modules", ["q_proj", "k_proj", "v_proj", "o_proj"])
+    return translated

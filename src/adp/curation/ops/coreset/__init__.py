@@ -238,14 +238,14 @@ def _measure(pool: Pool, chosen: GreedySelection, vectors: Vectors, outcome: OpR
         "random": random.permutation(count)[:size],
         "longest": np.argsort(-length, kind="stable")[:size],
     }
-    coverage_here = coverage(vectors.matrix, chosen.rows, rows)
-    figures = {"coreset": coverage_here.figures()}
+    coverage_of_rows = coverage(vectors.matrix, chosen.rows, rows)
+    figures = {"coreset": coverage_of_rows.figures()}
     for name, other in others.items():
         figures[name] = coverage(vectors.matrix, other, rows).figures()
     outcome.summary["coverage"] = figures
     outcome.lines += _compared(figures)
     if rows is None:
-        outcome.dropped = _evidence(pool, chosen, coverage_here, outcome.dropped)
+        outcome.dropped = _evidence(pool, chosen, coverage_of_rows, outcome.dropped)
 
 
 def _compared(figures: dict[str, dict[str, float]]) -> list[str]:

@@ -129,7 +129,7 @@ class ItemShares:
         order = np.argsort(hits.at * parts + hits.part)
         keys = (hits.at * parts + hits.part)[order]
         slots = self._start[full.item] + full.place  # sorted, as the index is
-        going_on = []
+        open_runs = []
         while len(row):
             place = place + way
             slot = self._start[item] + place
@@ -141,8 +141,8 @@ class ItemShares:
             goes_on = inside & self._frequent[part] & (keys[near] == key)
             row, minimum = order[near[goes_on]], minimum[goes_on]
             item, place = full.item[minimum], full.place[minimum]
-            going_on.append((hits.document[row], item, place, full.size[minimum]))
-        return going_on
+            open_runs.append((hits.document[row], item, place, full.size[minimum]))
+        return open_runs
 
 
 def comparable_words(index: Index) -> I64:

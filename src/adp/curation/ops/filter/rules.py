@@ -111,8 +111,8 @@ def cap(pool: Pool, options: Filter, verdicts: Verdicts) -> None:
     left = left.with_columns(
         place=pl.int_range(1, pl.len() + 1).over("task"), of=pl.len().over("task")
     )
-    over = left.filter(pl.col("place") > options.per_task_cap)
-    for row in over.sort("seq").iter_rows(named=True):
+    beyond_cap = left.filter(pl.col("place") > options.per_task_cap)
+    for row in beyond_cap.sort("seq").iter_rows(named=True):
         figures = {name: row[name] for name in (*names, "place", "of", "task")}
         verdicts.drop(row["seq"], "over the cap of its task", cap=options.per_task_cap, **figures)
     verdicts.summary["tasks"] = left["task"].n_unique()

@@ -20,10 +20,10 @@ def measure_errors(rows: PartitionRows) -> pl.DataFrame:
         pl.col("failed").sum().cast(pl.Int64).alias("n_errors"),
         pl.col("looks").sum().cast(pl.Int64).alias("likely_errors"),
     )
-    fill_null = rows.seqs.join(counted, on="seq", how="left").fill_null(0)
+    counts = rows.seqs.join(counted, on="seq", how="left").fill_null(0)
     rate = pl.col("n_errors") / pl.col("known_results")
     known = pl.col("known_results") > 0
-    return fill_null.with_columns(pl.when(known).then(rate).alias("error_rate"))
+    return counts.with_columns(pl.when(known).then(rate).alias("error_rate"))
 
 
 def measure_faults(rows: PartitionRows) -> pl.DataFrame:

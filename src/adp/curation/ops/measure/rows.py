@@ -71,8 +71,8 @@ class PartitionRows:
             *("span_start", "requestor"),
         )
         rows = self.partition.read("tool_calls", columns)
-        fill_null = (pl.col("requestor") != "user").fill_null(value=True)
-        return rows.filter(fill_null).drop("requestor").sort("seq", "step", "call")
+        of_agent = (pl.col("requestor") != "user").fill_null(value=True)
+        return rows.filter(of_agent).drop("requestor").sort("seq", "step", "call")
 
     @cached_property
     def observations(self) -> pl.DataFrame:

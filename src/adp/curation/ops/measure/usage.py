@@ -80,12 +80,12 @@ def _words(rows: PartitionRows) -> pl.DataFrame:
     # A step that stands for a result is read as that.
     results = rows.spoken.select("seq", step="place")
     steps = rows.steps.join(results, on=["seq", "step"], how="anti", maintain_order="left")
-    alias = pl.col("agent").alias("agent")
+    agents = pl.col("agent").alias("agent")
     none = pl.lit(value=False).alias("agent")
     parts = (
-        steps.select("seq", step.alias("place"), alias, _head(pl.col("text"), OTHER)),
+        steps.select("seq", step.alias("place"), agents, _head(pl.col("text"), OTHER)),
         steps.select(
-            "seq", step.alias("place"), alias, _head(pl.col("reasoning"), OTHER).alias("text")
+            "seq", step.alias("place"), agents, _head(pl.col("reasoning"), OTHER).alias("text")
         ),
         rows.calls.select(
             "seq",

@@ -123,8 +123,8 @@ def _mixed(options: Mix, rows: pl.DataFrame) -> tuple[list[Numbers], list[MixRep
         name: GroupQueue(units[start:end], _epochs(options, name))
         for name, (start, end) in spans.items()
     }
-    supply = {name: int(shelve.units.sum()) for name, shelve in shelves.items()}
-    stages = parts(options, supply, {name: shelve.left for name, shelve in shelves.items()})
+    supply = {name: int(queue.units.sum()) for name, queue in shelves.items()}
+    stages = parts(options, supply, {name: queue.left for name, queue in shelves.items()})
     taken, table = [], []
     tokens = rows["tokens"].to_numpy()
     for number, part in enumerate(stages):

@@ -75,11 +75,9 @@ def _rounds(partition: Partition, path: str) -> pl.DataFrame:
         .agg(pl.col("step").alias("steps"), pl.col("step").first().alias("first"))
     )
     before = steps.join(turns, on="seq", how="inner").filter(pl.col("step") < pl.col("first"))
-    concat_str = pl.concat_str("source", pl.lit("\x1f"), pl.col("text").fill_null(""))
+    content = pl.concat_str("source", pl.lit("\x1f"), pl.col("text").fill_null(""))
     prompts = (
-        before.sort("seq", "step")
-        .group_by("seq", maintain_order=True)
-        .agg(concat_str.alias("said"))
+        before.sort("seq", "step").group_by("seq", maintain_order=True).agg(content.alias("said"))
     )
     hashes = [ids.digest("\x1e".join(texts).encode("utf-8")) for texts in prompts["said"].to_list()]
     named = prompts.select("seq").with_columns(pl.Series("prompt", hashes, dtype=pl.String))

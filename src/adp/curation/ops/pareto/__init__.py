@@ -125,15 +125,17 @@ def _values(pool: Pool, options: Pareto, name: str) -> Floats:
                 counted, on="seq", how="left", maintain_order="left"
             )
             return joined["calls"].fill_null(0).cast(pl.Float64).to_numpy()
-        col = pl.col(options.tool_calls)
+        column = pl.col(options.tool_calls)
     elif name == CORRECTNESS and options.correctness is None:
-        col = pl.coalesce("reward", pl.col("success").cast(pl.Float64))
+        column = pl.coalesce("reward", pl.col("success").cast(pl.Float64))
     else:
-        col = pl.col(options.correctness or name if name == CORRECTNESS else name)
+        column = pl.col(options.correctness or name if name == CORRECTNESS else name)
     try:
-        values = members.select(col.cast(pl.Float64)).to_series()
+        values = members.select(column.cast(pl.Float64)).to_series()
     except pl.exceptions.PolarsError:
-        raise RecipeError(f"pareto needs numbers, and {col.meta.output_name()} is none") from None
+        raise RecipeError(
+            f"pareto needs numbers, and {column.meta.output_name()} is none"
+        ) from None
     numbers = values.fill_null(math.nan).to_numpy()
     return np.where(np.isfinite(numbers), numbers, math.nan)
 
@@ -143,8 +145,8 @@ def _solved(pool: Pool, options: Pareto, correctness: Floats) -> Floats:
     judged = np.where(np.isnan(correctness), math.nan, correctness >= options.threshold)
     if options.correctness is not None:
         return judged
-    to_numpy = pool.members["success"].cast(pl.Float64).fill_null(math.nan).to_numpy()
-    return np.where(np.isnan(to_numpy), judged, to_numpy)
+    success = pool.members["success"].cast(pl.Float64).fill_null(math.nan).to_numpy()
+    return np.where(np.isnan(success), judged, success)
 
 
 def _statistics(

@@ -68,8 +68,8 @@ def _shingles(words: kernel.WordHashes, size: int) -> Iterator[tuple[U64, I64]]:
         short = lengths == length
         if short.any():
             hashes, start = kernel.runs(words, length)
-            isin = np.isin(start, first[short])
-            yield hashes[isin], words.text[start[isin]]
+            repeated = np.isin(start, first[short])
+            yield hashes[repeated], words.text[start[repeated]]
 
 
 def near_units(

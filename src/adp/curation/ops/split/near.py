@@ -181,9 +181,9 @@ def _verified(
     wanted[left] = wanted[right] = True
     numbers, result = [np.empty(0, np.int64)], [np.empty(0, np.uint64)]
     for number, hashes in rare:
-        hashes_here = wanted[number]
-        numbers.append(number[hashes_here])
-        result.append(hashes[hashes_here])
+        bucket = wanted[number]
+        numbers.append(number[bucket])
+        result.append(hashes[bucket])
     number = np.concatenate(numbers)
     names, rank = np.unique(np.concatenate(result), return_inverse=True)
     keys = np.sort(number * max(len(names), 1) + rank)
