@@ -141,6 +141,22 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"method": "dpo", "dpo": {"sync_ref_model": True}}, "sync_ref_model"),
     ({"launch": {"offload": True}}, "for ZeRO"),
     ({"lora": None, "model": {"adapter_name_or_path": "a"}}, "merge"),
+    ({"model": "tiny", "render": {"max_length": 1 << 20}}, "more than the model tiny takes"),
+    ({"method": "grpo", "grpo": {"beta": 0.1}, "lora": {"init_lora_weights": "pissa"}},
+      "grpo.beta: 0"),
+    ({"lora": {"init_lora_weights": "pissa", "use_dora": True}}, "one of the two"),
+    ({"lora": {"init_lora_weights": "olora"}, "model": FOUR_BITS}, "not quantised"),
+    ({"method": "kto", "training": {"per_device_train_batch_size": 2,
+      "train_sampling_strategy": "group_by_length"}}, "in their order"),
+    ({"model": {**FOUR_BITS, "load_in_8bit": True}}, "not both"),
+    ({"model": {"model_name_or_path": "tiny", "load_in_8bit": True}}, "not loaded in 8 bits"),
+    ({"training": {"packing": True, "train_sampling_strategy": "group_by_length"}}, "like length"),
+    ({"lora": None, "model": {"model_name_or_path": "m", "dtype": "float16"},
+      "training": {"fp16": True}}, "scales gradients of float32"),
+    ({"launch": {"processes": 2}, "model": {"model_name_or_path": "m", "device_map": "auto"}},
+      "device_map"),
+    ({"method": "dpo", "lora": None,
+      "dpo": {"sync_ref_model": True, "precompute_ref_log_probs": True}}, "sync_ref_model moves"),
 ]  # fmt: skip
 
 
