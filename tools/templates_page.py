@@ -12,7 +12,7 @@ from pathlib import Path
 
 from adp.rendering.probe import Forms
 from adp.rendering.render import Renderer
-from tests.rendering.families import OWN, files, renderer, trl_folder
+from tests.rendering.families import OWN_TEMPLATES, files, renderer, trl_folder
 from tests.rendering.talks import TALKS
 from tools.markdown import NOTE, cell
 
@@ -118,7 +118,7 @@ def templates_page() -> str:
 
 
 def _names() -> list[str]:
-    stems = {path.stem for path in OWN.glob("*.jinja")}
+    stems = {path.stem for path in OWN_TEMPLATES.glob("*.jinja")}
     more = os.environ.get("ADP_CHAT_TEMPLATES")
     other = {path.stem for path in Path(more).glob("*.jinja")} if more else set()
     return sorted({name for name in files() if not name.endswith("_training")} - (other - stems))

@@ -44,7 +44,7 @@ class Grid:
     def take(self, name: str, notes: Notes, targets: list[str]) -> None:
         """Add what was found."""
         self.records.update((notes.source.format, target) for target in targets)
-        self.findings += [(name, finding) for finding in notes.found]
+        self.findings += [(name, finding) for finding in notes.findings]
         self.alarms += [(name, finding) for finding in notes.alarms]
 
 

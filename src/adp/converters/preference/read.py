@@ -126,10 +126,12 @@ def _take_places(row: _Row, child: dict[str, Raw]) -> None:
         RecordError: there is no answer.
     """
     fields = row.fields
-    chosen, rejected = next((names for names in k.PAIRS if names[0] in fields), (k.COMPLETION, ""))
+    chosen, rejected = next(
+        (names for names in k.PAIRS if names[0] in fields), (k.COMPLETION, None)
+    )
     if chosen in fields:
         row.answer = place_of(chosen, fields.pop(chosen), f"$.{chosen}")
-    if rejected in fields:
+    if rejected is not None and rejected in fields:
         row.worse = place_of(rejected, fields[rejected], f"$.{rejected}")
         if row.worse.items:
             del fields[rejected]

@@ -59,6 +59,8 @@ def _speaker(step: Step, extra: Extra) -> str | None:
     has_both = set(k.ROLE_KEYS) <= set(extra.shape.get("keys", ()))
     if raw is None or has_both or "role" in extra.shape or jsontext.first_byte(raw) != ord('"'):
         return None
+    if not jsontext.is_valid(raw):  # lone surrogates
+        return None
     role: str = jsontext.decode_value(raw)
     same_source = k.SOURCES.get(role.lower(), "environment") == (step.source or "user")
     return role if same_source and role.lower() not in k.SYNONYMS else None

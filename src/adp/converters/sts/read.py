@@ -192,6 +192,7 @@ def _pack(
     """``extra`` of a message: what is left of it, and its keys when no writer would guess them."""
     left = [name for name in names if name in rest]
     guessed = [name for name in usual if name in names and name not in left]
-    if names != [*guessed, *left] or set(nulls) - {"content"} or "content" not in names:
+    odd = names != [*guessed, *left] or "content" not in names or "role" in left
+    if odd or set(nulls) - {"content"}:
         form["keys"] = names
     return extra_column.pack(rest, shape=form) if rest or form else None
