@@ -98,7 +98,8 @@ class Pieces:
         if written is None:
             return
         try:
-            value = spelled(written)
+            # Free text may look like JSON.
+            value = written if call.arguments_kind == "text" else spelled(written)
         except ValueError:
             value = written
         for where, leaf in leaves(value):
