@@ -161,13 +161,15 @@ def _input(turn: M3Turn) -> list[Raw] | None:
 def _shown_as(turn: M3Turn, place: int, following: list[Raw] | None) -> str | None:
     """The role under which the next input shows what came back.
 
-    None when that is the next query of the user, which is a step by itself.
+    None when that is the next query of the user, which is a step by itself. A role that no text
+    can hold is not the observation's: the input then differs from what the steps give.
     """
     if turn.seen is None or not following:
         return k.OBSERVATION
     there: Seen = seen_message(following[place]) if len(following) > place else ""
     if isinstance(there, tuple) and there[1] == turn.seen:
         asks = there[0] == "user" and not turn.calls and turn.answer is not None
-        return None if asks else there[0]
+        shown = k.OBSERVATION if jsontext.has_mark(there[0]) else there[0]
+        return None if asks else shown
     last = seen_message(following[-1])
     return None if last == ("user", turn.seen) and turn.answer is not None else k.OBSERVATION
