@@ -90,8 +90,9 @@ class RowBuilder:
             self.finish()
         if not self._sub:
             raise RecordError("the record holds no trajectory")
-        if items := losses.take():
-            row = self.rows["trajectories"][-1]
+        row = self.rows["trajectories"][-1]
+        origin = (row.get("source_format"), row.get("agent_version"))
+        if items := losses.take(" ".join(name for name in origin if name)):
             row["losses"] = text_of(items)
 
     def check_record(self) -> None:

@@ -89,6 +89,9 @@ class Manifest(_Strict):
         default_factory=dict, description="Skipped and rejected records by reason."
     )
     losses: dict[str, int] = Field(default_factory=dict, description="Losses by path and reason.")
+    unknown: dict[str, int] = Field(
+        default_factory=dict, description="Kinds of records and blocks that were kept unread."
+    )
     lineage: list[Lineage] = Field(default_factory=list)
 
     @field_validator("tables")
@@ -109,7 +112,8 @@ class Manifest(_Strict):
 
     def text(self) -> str:
         """The manifest as JSON: sorted keys, indent 2."""
-        return json.dumps(self.model_dump(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+        plain = self.model_dump(exclude=None if self.unknown else {"unknown"})
+        return json.dumps(plain, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
     def write(self, folder: Path) -> None:
         """Write ``adp.json`` into a folder, whole or not at all."""

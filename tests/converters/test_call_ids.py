@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from adp.converters.registry import formats
+from adp.converters.registry import BUILTIN, formats
 from adp_schema.losses import Losses
 from tests.roundtrip import read_one, write_one
 
-OTHERS = sorted(set(formats) - {"openai_chat"})
+OTHERS = sorted(set(BUILTIN) - {"openai_chat"})
 HOLDERS = ["adp_v1", "atif", "sts"]
 """Formats with an id at each call and each result."""
 

@@ -7,7 +7,7 @@ import pytest
 import adp
 from adp.converters.branches import LEFT_OUT, WHOLE
 from adp.converters.export import export
-from adp.converters.registry import formats
+from adp.converters.registry import BUILTIN, formats
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.errors import ConversionLossError
 from adp_schema.losses import Losses
@@ -22,7 +22,7 @@ PAIR = [
         "rejected": {"from": "gpt", "value": "Lyon"},
     }
 ]
-OTHER_FORMATS = sorted(set(formats) - {"sharegpt"})
+OTHER_FORMATS = sorted(set(BUILTIN) - {"sharegpt"})
 
 
 @pytest.fixture

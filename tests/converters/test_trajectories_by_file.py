@@ -6,7 +6,7 @@ import pytest
 
 import adp
 from adp.converters.export import export
-from adp.converters.registry import formats
+from adp.converters.registry import BUILTIN
 from adp_schema.errors import StoreError
 from adp_schema.model import Trajectory
 from adp_schema.store import Store
@@ -56,7 +56,7 @@ def exported(store, to, out, **options):
     return report, files
 
 
-@pytest.mark.parametrize("to", list(formats))
+@pytest.mark.parametrize("to", list(BUILTIN))
 @pytest.mark.parametrize("kind", ["growing", "sealed"])
 def test_files_are_the_same_as_in_file_order(stores, tmp_path, to, kind):
     report, files = exported(stores[kind], to, tmp_path / "mixed")

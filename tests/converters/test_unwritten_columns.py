@@ -5,7 +5,7 @@ import json
 import pytest
 
 import adp
-from adp.converters.registry import formats
+from adp.converters.registry import BUILTIN
 from adp.converters.unwritten_columns import BOOKKEEPING, DEFAULTS
 from adp_schema.tables import TABLES
 
@@ -35,7 +35,7 @@ def test_what_is_no_loss_is_a_column_with_a_reason():
     assert all(reason.strip() for reason in BOOKKEEPING.values())
 
 
-@pytest.mark.parametrize("name", sorted(set(formats) - {"atif"}))
+@pytest.mark.parametrize("name", sorted(set(BUILTIN) - {"atif"}))
 def test_copied_context_is_written_or_reported(store, tmp_path, name):
     report = adp.export(store, name, tmp_path / "out")
     (file,) = (path for path in (tmp_path / "out").rglob("*") if path.is_file())

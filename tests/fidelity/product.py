@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from adp.converters.export import export
-from adp.converters.registry import formats
+from adp.converters.registry import BUILTIN
 from adp.converters.run import ConvertOptions, convert
 from adp_schema.errors import AdpError, ConversionLossError
 from adp_schema.store import Store
@@ -118,7 +118,7 @@ def _files(folder: Path) -> dict[str, str]:
 
 def names() -> list[str]:
     """The formats."""
-    return sorted(formats)
+    return sorted(BUILTIN)
 
 
 class Product:

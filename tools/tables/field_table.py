@@ -30,7 +30,7 @@ from adp.converters.leaves import (
 )
 from adp.converters.pairs import RecordPairs
 from adp.converters.records import RecordWriter
-from adp.converters.registry import formats
+from adp.converters.registry import BUILTIN, formats
 from adp.converters.row_differences import (
     EXTRA,
     FORM,
@@ -131,7 +131,7 @@ def field_table(name: str, converters: Mapping[str, Converter] | None = None) ->
     Raises:
         SilentLossError: a field is lost, and no report says so.
     """
-    known = converters if converters is not None else {item: formats.get(item) for item in formats}
+    known = converters if converters is not None else {item: formats.get(item) for item in BUILTIN}
     probe = load_probe(name)
     results: dict[str, FieldRow] = {}
     further: dict[str, set[tuple[str, str]]] = {key: set() for key in sorted(set(known) - {name})}

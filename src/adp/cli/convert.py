@@ -132,6 +132,7 @@ def report(manifest: Manifest, out: str) -> None:
         say(line, "yellow")
     top("reason", manifest.reasons)
     top("lost (path: reason)", manifest.losses)
+    top("kept, not understood", manifest.unknown)
     say(f"next: adp info {out}")
 
 

@@ -69,6 +69,7 @@ def contents(store: Store, wrong: dict[str, str] | None) -> dict[str, Any]:
         },
         "reasons": manifest.reasons,
         "losses": manifest.losses,
+        "unknown": manifest.unknown,
         "lineage": [act.model_dump() for act in manifest.lineage],
     }
     if store.journal is not None:
@@ -140,6 +141,7 @@ def report(store: Store, *, damaged: bool) -> None:
     print_table(heads, counts, right=["trajectories"], fold=["data set"])
     top("reason", manifest.reasons)
     top("lost (path: reason)", manifest.losses)
+    top("kept, not understood", manifest.unknown)
     for act in manifest.lineage:
         made_with = {**act.options, **act.versions}
         words = [f"{name} {value}" for name, value in made_with.items()]

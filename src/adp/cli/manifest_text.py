@@ -27,6 +27,7 @@ def summary(manifest: Manifest, out: str) -> dict[str, object]:
         "datasets": manifest.datasets,
         "reasons": manifest.reasons,
         "losses": manifest.losses,
+        "unknown": manifest.unknown,
         "bytes": stored(manifest),
     }
 

@@ -130,7 +130,7 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
             chosen, why = _recognise(item, head, choice)
             if _is_session(chosen, kind):
                 # Its lines were looked at one by one; all of them are one record.
-                kind = "session"
+                kind = _session_framing(kind, head)
                 pieces = framing.pieces_of(place, item.source_file, kind, choice.limits)
             first = head[0].data if head and not head[0].error else None
             style = layout(place, kind, first, choice.limits)
@@ -157,9 +157,16 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
 
 
 def _is_session(chosen: str | None, kind: str) -> bool:
-    """Whether a file of lines is one record of its format."""
-    lines = kind in ("jsonl", "json")
+    """Whether a file of lines, or of one list, is one record of its format."""
+    lines = kind in ("jsonl", "json", "json_array")
     return lines and chosen is not None and formats.get(chosen).container == "session"
+
+
+def _session_framing(kind: str, head: list[Frame]) -> str:
+    """How a session is read: its lines, or a document of more than one line."""
+    if kind == "jsonl":
+        return "session"
+    return "json" if kind == "json_array" or b"\n" in head[0].data else "session"
 
 
 def _head(pieces: list[ByteRange], limits: ConvertLimits) -> list[Frame]:

@@ -1,7 +1,11 @@
-"""The formats by name. Built-in ones stand in the table; others come from entry points."""
+"""The formats by name; those of other packages come from entry points.
+
+`BUILTIN` are read and written, `READERS` are only read.
+"""
 
 from __future__ import annotations
 
+from adp.converters.readers import READERS
 from adp.core.registry import Registry
 from adp_schema.protocols import Converter
 
@@ -18,7 +22,7 @@ BUILTIN = {
 formats: Registry[Converter] = Registry(
     "format",
     "adp.converters",
-    BUILTIN,
+    {**BUILTIN, **READERS},
     has=("name", "title", "sniff", "read"),
     made_by="adp.converters.user_format:complete",
 )

@@ -109,7 +109,7 @@ def convert(
     options.limits.check()
     plan = _plan(sources, store, options, report)
     free = {"workers": None, "since": None}
-    key = plan.key({**asdict(options), **free, "versions": versions(options.format)})
+    key = plan.key({**asdict(options), **free, "versions": versions(plan)})
     run = StagedRun(out, key, options.workers)
     if run.finished is not None:
         return run.finished
@@ -201,10 +201,12 @@ def _manifest(
     datasets: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     losses: Counter[str] = Counter()
+    unknown: Counter[str] = Counter()
     for result in results:
         datasets.update(result.datasets)
         reasons.update(result.reasons)
         losses.update(result.losses)
+        unknown.update(result.unknown)
         for piece in result.pieces:
             manifest.counts.add(piece.counts)
         for table, shard in result.tables.items():
@@ -212,11 +214,12 @@ def _manifest(
     manifest.datasets = dict(sorted(datasets.items()))
     manifest.reasons = dict(sorted(reasons.items()))
     manifest.losses = dict(sorted(losses.items()))
+    manifest.unknown = dict(sorted(unknown.items()))
     inputs = _write_sources(run, manifest, plan, results)
     if not manifest.counts.balanced():
         raise InputError(f"the counts do not add up: {manifest.counts}; please report this")
     lineage = {"inputs": len(plan.files), "inputs_hash": inputs, **options.kept()}
-    act = Lineage(act="convert", options=lineage, versions=versions(options.format))
+    act = Lineage(act="convert", options=lineage, versions=versions(plan))
     if plan.source:
         act.options["source"] = plan.source
     if plan.parent:
@@ -262,11 +265,8 @@ def _source_row(
     }
 
 
-def versions(wanted: str | None) -> dict[str, str]:
-    """Versions that the bytes of a store depend on.
-
-    Args:
-        wanted: the format that the user named; it may be code of the user's own.
-    """
-    used = formats.all() if wanted is None or ":" not in wanted else [formats.get(wanted)]
-    return staged_versions("msgspec") | {f"format:{c.name}": c.version for c in used}
+def versions(plan: ConvertPlan) -> dict[str, str]:
+    """Versions that the bytes of a store depend on: of msgspec, and of the formats in the plan."""
+    names = sorted({file.format for file in plan.files if file.format})
+    used = [formats.get(name) for name in names]
+    return staged_versions("msgspec") | {f"format:{item.name}": item.version for item in used}

@@ -77,6 +77,7 @@ class ShardResult:
     datasets: dict[str, int] = field(default_factory=dict)
     reasons: dict[str, int] = field(default_factory=dict)
     losses: dict[str, int] = field(default_factory=dict)
+    unknown: dict[str, int] = field(default_factory=dict)
 
     def text(self) -> str:
         """As JSON."""
@@ -156,6 +157,7 @@ class _Worker:
         result.datasets = dict(self.datasets)
         result.reasons = dict(self.reasons)
         result.losses = dict(self.losses.counts)
+        result.unknown = dict(self.losses.unknown_counts)
         return result
 
     def _piece(
@@ -259,7 +261,7 @@ class _Worker:
             if jsontext.is_valid(data):
                 raise
             self.builder.rollback()
-            self.losses.items.clear()
+            self.losses.forget()
             record.data, record.marked = jsontext.sanitise(data), True
             if jsontext.depth(record.data) > jsontext.MAX_DEPTH:
                 raise RecordError(f"nested deeper than {jsontext.MAX_DEPTH} levels") from None
@@ -271,7 +273,7 @@ class _Worker:
         self, status: str, frame: Frame, origin: Origin, error: RecordError, out: PieceResult
     ) -> None:
         self.builder.rollback()
-        self.losses.items.clear()
+        self.losses.forget()
         columns = origin.columns
         self._reject(status, origin.seq, columns["source_file"], frame, error)
         setattr(out.counts, status, getattr(out.counts, status) + 1)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adp.converters.export import export
-from adp.converters.registry import formats
+from adp.converters.registry import BUILTIN
 from adp.converters.run import ConvertOptions, convert
 from adp.stores.checks.run import run_checks
 from adp.stores.redact import RedactOptions, redact, scan
@@ -72,7 +72,7 @@ def written(store: Store, to: str, folder: Path) -> dict[str, bytes]:
 def check(folder: Path, redacted: Store, converted: Store) -> None:
     """Both stores give the same files in every format, and read without a fault."""
     assert scan(redacted, OPTIONS).total == 0
-    for to in formats:
+    for to in BUILTIN:
         here = written(redacted, to, folder / f"a-{to}")
         assert here == written(converted, to, folder / f"b-{to}"), to
     both = zip(redacted.trajectories(), converted.trajectories(), strict=True)

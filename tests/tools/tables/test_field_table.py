@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from adp.converters.registry import formats
+from adp.converters.registry import BUILTIN, formats
 from tools.tables.field_table import (
     EXTRA,
     LOST,
@@ -15,7 +15,7 @@ from tools.tables.field_table import (
     field_rows,
 )
 
-KNOWN = {name: formats.get(name) for name in formats}
+KNOWN = {name: formats.get(name) for name in BUILTIN}
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,308 @@
+"""Content blocks of messages, by their ``type``, into the parts, calls and observations of a draft.
+
+One table serves Anthropic, OpenAI chat, OpenAI Responses, Gemini, and the agents that write
+blocks like theirs. A block of a type that is not in it is kept whole, and counted as unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from msgspec import Raw
+
+from adp.converters.kit.drafts import ObservationDraft, StepDraft, TrajectoryDraft
+from adp.converters.kit.source_object import SourceObject
+from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE, argument_columns
+from adp_schema import jsontext, media
+from adp_schema.builder import RowBuilder
+from adp_schema.losses import Losses
+from adp_schema.model import Columns
+from adp_schema.parts import Parts
+
+
+@dataclass
+class BlockReader:
+    """Reads content into drafts.
+
+    Attributes:
+        builder: takes media.
+        losses: takes keys that occur twice, and counts what is not known.
+        run: the trajectory that observations are added to.
+        renamed: further types of blocks, or other meanings -> a type of the table.
+        requestor: who makes the calls, where it is not the agent.
+    """
+
+    builder: RowBuilder
+    losses: Losses
+    run: TrajectoryDraft
+    renamed: dict[str, str] = field(default_factory=dict)
+    requestor: str | None = None
+
+    def content(self, raw: Raw | None, step: StepDraft, path: str) -> None:
+        """Read the content of a message into a step: a string, a list of blocks, or a block."""
+        for item, place in self._items(raw, path):
+            if jsontext.first_byte(item) == QUOTE:
+                step.parts.text(self.builder.text(jsontext.decode_value(item)))
+            elif jsontext.first_byte(item) == BRACE:
+                self.block(SourceObject(item, place, self.losses), step)
+            else:
+                step.parts.opaque(jsontext.raw(jsontext.one_line(item)))
+
+    def result(self, raw: Raw | None, observation: ObservationDraft, path: str) -> None:
+        """Read the content of a result into an observation."""
+        for item, place in self._items(raw, path):
+            if jsontext.first_byte(item) == QUOTE:
+                observation.parts.text(self.builder.text(jsontext.decode_value(item)))
+            elif jsontext.first_byte(item) == BRACE:
+                self.part(SourceObject(item, place, self.losses), observation.parts)
+            else:
+                observation.parts.opaque(jsontext.raw(jsontext.one_line(item)))
+
+    def _items(self, raw: Raw | None, path: str) -> list[tuple[Raw, str]]:
+        first = NULL if raw is None else jsontext.first_byte(raw)
+        if raw is None or first == NULL:
+            return []
+        if first == BRACKET:
+            return [(it, f"{path}[{n}]") for n, it in enumerate(jsontext.decode_array(raw))]
+        return [(raw, path)]
+
+    def block(self, block: SourceObject, step: StepDraft) -> None:
+        """Read one block: a call or a result, or else a part of the content."""
+        kind = self._kind(block)
+        if kind in _CALLS:
+            _CALLS[kind](self, block, step)
+        elif kind == "gemini_result":
+            _gemini_result(self, block)
+        elif kind in _RESULTS or (kind.endswith("_tool_result") and "tool_use_id" in block):
+            _result(self, block)
+        else:
+            self.part(block, step.parts)
+
+    def part(self, block: SourceObject, parts: Parts) -> None:
+        """Read a block that is text, reasoning or media; any other is kept whole."""
+        kind = self._kind(block)
+        read = _PARTS.get(kind)
+        if read is not None and read(self, block, parts):
+            return
+        if read is None and kind not in _KEPT:
+            self.losses.unknown(f"content block {kind or 'without a type'}")
+        parts.opaque({key: _plain(value) for key, value in block.rest().items()})
+
+    def _kind(self, block: SourceObject) -> str:
+        kind = block.word("type") or _kind_by_keys(block)
+        return self.renamed.get(kind, kind)
+
+    def blob(self, data: str, mime: str | None, parts: Parts, extra: dict[str, Any]) -> bool:
+        """Add base64 as media; False when it is not base64 that can be written again."""
+        decoded = media.blob_of_base64(data)
+        if decoded is None:
+            return False
+        return self._add_media(media.media_of_bytes(decoded, mime), parts, extra)
+
+    def reference(self, text: str, parts: Parts, extra: dict[str, Any], mime: str | None) -> bool:
+        """Add a data URI, an address or a path as media."""
+        if jsontext.has_mark(text):
+            return False
+        blob = media.media_of_reference(text)
+        if blob.mime is None and mime is not None:
+            blob = blob.model_copy(update={"mime": mime})
+        return self._add_media(blob, parts, extra)
+
+    def _add_media(self, blob: Any, parts: Parts, extra: dict[str, Any]) -> bool:
+        media_id = self.builder.media(blob)
+        if self.builder.stored_mime(media_id) != blob.mime and blob.mime is not None:
+            extra = {**extra, "$mime": blob.mime}
+        parts.media(media_id, extra)
+        return True
+
+
+def _plain(value: Any) -> Any:
+    return jsontext.raw(jsontext.one_line(value)) if isinstance(value, Raw) else value
+
+
+def _kind_by_keys(block: SourceObject) -> str:
+    """The type of a block that does not say it: Gemini's parts, and plain texts."""
+    return next((kind for key, kind in _BY_KEY.items() if key in block), "")
+
+
+_BY_KEY = {
+    "functionCall": "gemini_call",
+    "function_call": "gemini_call",
+    "functionResponse": "gemini_result",
+    "function_response": "gemini_result",
+    "inlineData": "gemini_blob",
+    "inline_data": "gemini_blob",
+    "fileData": "gemini_file",
+    "file_data": "gemini_file",
+    "text": "text",
+}
+
+
+def _text(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
+    thought = block.flag("thought")
+    text = block.text("text", "content", "output", "value")
+    if text is None:
+        return False
+    block.drop("type")
+    add = parts.reasoning if thought else parts.text
+    add(reader.builder.text(text), _extra(block))
+    return True
+
+
+def _reasoning(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
+    text = block.text("thinking", "text", "reasoning", "content", "think", "value")
+    if text is None:
+        return False
+    block.drop("type")
+    parts.reasoning(reader.builder.text(text), _extra(block))
+    return True
+
+
+def _extra(block: SourceObject) -> dict[str, Any]:
+    return {key: _plain(value) for key, value in block.rest().items()}
+
+
+def _image(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
+    """Blobs in the forms of Anthropic, of OpenAI, and of agents: base64, an address, or an id."""
+    outer = block
+    for key in ("source", "image_url", "file", "input_audio", "media"):
+        if block.first(key) == BRACE:
+            block = outer.child(key)
+            break
+    mime = block.word("media_type") or block.word("mimeType") or block.word("mime_type") or None
+    for key in ("data", "base64", "file_data"):
+        text = block.word(key)
+        if not text:
+            continue
+        kept = block.values.pop(key)
+        if text.startswith("data:"):
+            return reader.reference(text, parts, _extra(outer), None)
+        if reader.blob(text, mime, parts, _extra(outer)):
+            return True
+        block.values[key] = kept
+    for key in ("url", "image_url", "uri", "path", "image"):
+        text = block.word(key)
+        if text and not jsontext.has_mark(text):
+            del block.values[key]
+            return reader.reference(text, parts, _extra(outer), mime)
+    return False
+
+
+def _gemini_blob(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
+    inner = block.child("inlineData") or block.child("inline_data")
+    text = inner.word("data")
+    mime = inner.word("mimeType") or inner.word("mime_type") or None
+    kept = inner.take("data")
+    if text and reader.blob(text, mime, parts, _extra(block)):
+        return True
+    if kept is not None:
+        inner.values["data"] = kept
+    return False
+
+
+def _gemini_file(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
+    inner = block.child("fileData") or block.child("file_data")
+    text = inner.text("fileUri", "file_uri")
+    return text is not None and reader.reference(text, parts, _extra(block), None)
+
+
+def call_columns(
+    name: str | None, call_id: str | None, raw: Raw | None, kind: str = "function"
+) -> Columns:
+    """The columns of a call.
+
+    Args:
+        name: the tool.
+        call_id: its id, as the source wrote it.
+        raw: its arguments: an object, a string of JSON, or any other text.
+        kind: function, code, message, gui or mcp.
+    """
+    columns: Columns = {"kind": kind, "name": name, "call_id": call_id}
+    if raw is not None:
+        columns |= argument_columns(raw)
+    return columns
+
+
+def _call(reader: BlockReader, block: SourceObject, step: StepDraft) -> None:
+    """Calls with name, id and arguments beside each other."""
+    kind = block.word("type")
+    arguments = _first(block, "input", "arguments", "args", "rawInput")
+    name = block.text("name", "toolName", "tool_name", "tool")
+    call_id = block.name("id", "call_id", "toolCallId", "tool_call_id", "callID")
+    columns = call_columns(name, call_id, arguments, "mcp" if "mcp" in kind else "function")
+    if reader.requestor is not None:
+        columns["requestor"] = reader.requestor
+    if kind in ("tool_use", "toolCall", "tool_call", "tool-call"):
+        block.drop("type")
+    step.call(columns, block.rest())
+
+
+def _gemini_call(reader: BlockReader, block: SourceObject, step: StepDraft) -> None:
+    inner = block.child("functionCall") or block.child("function_call")
+    arguments, name = inner.take("args"), inner.text("name")
+    step.call(call_columns(name, inner.name("id"), arguments), block.rest())
+
+
+def _result(reader: BlockReader, block: SourceObject) -> None:
+    """Results that say which call they answer."""
+    kind = block.word("type")
+    answers = block.name("tool_use_id", "toolCallId", "tool_call_id", "call_id", "id")
+    columns: Columns = {}
+    error = block.flag("is_error", "isError")
+    if error is not None:
+        columns["is_error"] = error
+    name = block.text("toolName", "tool_name", "name")
+    if name is not None:
+        columns["name"] = name
+    draft = reader.run.observe(columns, answers=answers, by_order=True)
+    reader.result(_first(block, "content", "output", "result"), draft, block.path)
+    if kind in ("tool_result", "toolResult"):
+        block.drop("type")
+    draft.extra = block.rest()
+
+
+def _gemini_result(reader: BlockReader, block: SourceObject) -> None:
+    inner = block.child("functionResponse") or block.child("function_response")
+    name, answers = inner.text("name"), inner.name("id")
+    draft = reader.run.observe({"name": name}, answers=answers, by_order=True)
+    response = inner.child("response")
+    text = response.text("output", "result") if response else None
+    if text is not None:
+        draft.parts.text(reader.builder.text(text))
+    draft.columns["structured"] = inner.json("response") if not response else None
+    draft.extra = block.rest()
+
+
+def _first(block: SourceObject, *keys: str) -> Raw | None:
+    for key in keys:
+        if block.first(key) not in (0, NULL):
+            return block.take(key)
+    return None
+
+
+_PARTS: dict[str, Callable[[BlockReader, SourceObject, Parts], bool]] = {
+    **dict.fromkeys(("text", "input_text", "output_text", "Text", "markdown"), _text),
+    **dict.fromkeys(
+        ("thinking", "reasoning", "reasoning_text", "summary_text", "think"), _reasoning
+    ),
+    **dict.fromkeys(
+        ("image", "document", "audio", "video", "image_url", "input_image", "input_audio",
+         "input_file", "file", "media"),
+        _image,
+    ),
+    "gemini_blob": _gemini_blob,
+    "gemini_file": _gemini_file,
+}  # fmt: skip
+_CALLS: dict[str, Callable[[BlockReader, SourceObject, StepDraft], None]] = {
+    **dict.fromkeys(
+        ("tool_use", "server_tool_use", "mcp_tool_use", "toolCall", "tool_call", "tool-call"), _call
+    ),
+    "gemini_call": _gemini_call,
+}
+_RESULTS = frozenset({"tool_result", "toolResult", "tool-result"})
+_KEPT = frozenset(
+    {"redacted_thinking", "refusal", "tool_reference", "container_upload", "fallback"}
+)
+"""Types that are known, and kept as they are."""

@@ -1,0 +1,212 @@
+"""A trajectory while its log is read: later lines may still add to what earlier ones began."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from adp.converters.kit.source_object import SourceObject
+from adp_schema import extra_column
+from adp_schema.builder import RowBuilder
+from adp_schema.model import Columns
+from adp_schema.parts import Parts
+
+
+@dataclass(slots=True)
+class ObservationDraft:
+    """What came back.
+
+    Attributes:
+        columns: its columns; those of ``parts`` and ``extra`` are added.
+        answers: the call id that the source wrote.
+        by_order: without an id it answers the oldest open call of the last calling step.
+        parts: its content.
+        extra: what no column holds.
+    """
+
+    columns: Columns = field(default_factory=dict)
+    answers: str | None = None
+    by_order: bool = False
+    parts: Parts = field(default_factory=Parts)
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class CallDraft:
+    """A call of a step, with what no column holds."""
+
+    columns: Columns
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class StepDraft:
+    """A step, its calls, and the observations that arrived after it.
+
+    Attributes:
+        columns: its columns; those of ``parts`` and ``extra`` are added. A step as a value stands
+            for its number, such as in ``edit_from``.
+        parts: text, reasoning, media and calls in the order of the source.
+        extra: what no column holds.
+        number: its number in the store, once it was written.
+    """
+
+    columns: Columns
+    parts: Parts = field(default_factory=Parts)
+    calls: list[CallDraft] = field(default_factory=list)
+    observations: list[ObservationDraft] = field(default_factory=list)
+    extra: dict[str, Any] = field(default_factory=dict)
+    number: int = -1
+
+    def call(self, columns: Columns, extra: dict[str, Any] | None = None) -> CallDraft:
+        """Add a call, which stands in the order of the parts."""
+        draft = CallDraft(columns, extra or {})
+        self.parts.call(len(self.calls))
+        self.calls.append(draft)
+        return draft
+
+
+@dataclass(slots=True)
+class LinkDraft:
+    """A reference to another trajectory, from a step or from the whole."""
+
+    columns: Columns
+    step: StepDraft | None = None
+
+
+@dataclass(slots=True)
+class TrajectoryDraft:
+    """A trajectory.
+
+    Attributes:
+        columns: its columns; ``extra`` is added.
+        extra: what no column holds.
+        steps: its steps.
+        early: observations before the first step.
+        links: references to other trajectories.
+        branches: trajectories that start from this one, with how many of its steps they keep
+            (None: all) in ``keeps``.
+        keeps: see ``branches``.
+        kind: ``branch_kind`` of a branch.
+    """
+
+    columns: Columns = field(default_factory=dict)
+    extra: dict[str, Any] = field(default_factory=dict)
+    steps: list[StepDraft] = field(default_factory=list)
+    early: list[ObservationDraft] = field(default_factory=list)
+    links: list[LinkDraft] = field(default_factory=list)
+    branches: list[TrajectoryDraft] = field(default_factory=list)
+    keeps: int | None = None
+    kind: str = "alternate"
+    _constants: dict[str, bytes] = field(default_factory=dict)
+
+    def step(self, source: str, kind: str = "message", **columns: Any) -> StepDraft:
+        """Add a step at the end."""
+        draft = StepDraft({"source": source, "kind": kind, **columns})
+        self.steps.append(draft)
+        return draft
+
+    def event(self, source: SourceObject, columns: Columns | None = None) -> StepDraft:
+        """Keep an object of the source that is no message: a step that no model sees."""
+        draft = self.step("environment", "event", visibility="none", **(columns or {}))
+        draft.extra.update(source.rest())
+        return draft
+
+    def observe(
+        self, columns: Columns, *, answers: str | None = None, by_order: bool = False
+    ) -> ObservationDraft:
+        """Add an observation after the last step, or before the first one."""
+        draft = ObservationDraft(columns, answers, by_order and answers is None)
+        (self.steps[-1].observations if self.steps else self.early).append(draft)
+        return draft
+
+    def link(self, kind: str, step: StepDraft | None = None, **columns: Any) -> None:
+        """Refer to another trajectory: a subagent, a continuation, a fork or a compaction."""
+        self.links.append(LinkDraft({"kind": kind, **columns}, step))
+
+    def constant(self, source: SourceObject, *keys: str) -> None:
+        """Keep values that most objects of a log repeat once, with the trajectory.
+
+        A value that differs from the one that was kept stays in the object, for its ``extra``.
+        """
+        for key in keys:
+            raw = source.values.get(key)
+            if raw is None:
+                continue
+            kept = self._constants.setdefault(key, bytes(raw))
+            if kept == bytes(raw):
+                del source.values[key]
+                self.extra.setdefault(key, raw)
+
+
+def emit(
+    draft: TrajectoryDraft, builder: RowBuilder, parent: Mapping[str, Any] | None = None
+) -> str:
+    """Write a trajectory and its branches, and return its id.
+
+    Args:
+        draft: the trajectory.
+        builder: takes the rows.
+        parent: columns that say where it starts from.
+    """
+    columns = {**draft.columns, **(parent or {})}
+    _set_extra(columns, draft.extra)
+    builder.trajectory(columns)
+    for observation in draft.early:
+        _emit_observation(observation, builder)
+    for step in draft.steps:
+        _emit_step(step, builder)
+    for link in draft.links:
+        numbered = {} if link.step is None else {"step": link.step.number}
+        builder.link({**numbered, **link.columns})
+    kept = builder.next_step
+    trajectory_id = builder.finish()
+    for branch in draft.branches:
+        start = kept if branch.keeps is None else branch.keeps
+        origin = {"parent_id": trajectory_id, "parent_step": start, "branch_kind": branch.kind}
+        emit(branch, builder, origin)
+    return trajectory_id
+
+
+def _emit_step(step: StepDraft, builder: RowBuilder) -> None:
+    columns = {
+        name: value.number if isinstance(value, StepDraft) else value
+        for name, value in step.columns.items()
+    }
+    columns |= step.parts.columns()
+    _set_extra(columns, step.extra)
+    step.number = builder.step(columns)
+    for call in step.calls:
+        _set_extra(call.columns, call.extra)
+        builder.call(call.columns)
+    for observation in step.observations:
+        _emit_observation(observation, builder)
+
+
+def _emit_observation(draft: ObservationDraft, builder: RowBuilder) -> None:
+    columns = {"source": "environment", **draft.columns, **draft.parts.columns()}
+    _set_extra(columns, draft.extra)
+    builder.observation(columns, answers=draft.answers, by_order=draft.by_order)
+
+
+def _set_extra(columns: Columns, extra: dict[str, Any]) -> None:
+    if extra:
+        columns["extra"] = extra_column.pack(extra)
+
+
+def merge_extra(target: dict[str, Any], more: dict[str, Any]) -> None:
+    """Add to ``extra`` what a later object of the source says; equal values stand once.
+
+    A value that differs from the first one is kept in a list under ``key#2`` and so on.
+    """
+    for key, value in more.items():
+        name, number = key, 1
+        while name in target and _text(target[name]) != _text(value):
+            number += 1
+            name = f"{key}#{number}"
+        target[name] = value
+
+
+def _text(value: Any) -> str:
+    return extra_column.pack({"value": value}) or ""

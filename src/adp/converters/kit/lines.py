@@ -1,0 +1,74 @@
+"""The lines of a log, each an object; one that is none is kept and reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+from msgspec import Raw
+
+from adp.converters.kit.source_object import SourceObject
+from adp.converters.reading import BRACE, BRACKET
+from adp_schema import jsontext
+from adp_schema.builder import RowBuilder
+from adp_schema.errors import RecordError
+from adp_schema.losses import Losses
+from adp_schema.protocols import RawRecord
+
+_BETWEEN = b",\n"
+"""Between two lines; no JSON value of a single line has a line end in it."""
+
+
+def log_lines(
+    record: RawRecord, builder: RowBuilder, losses: Losses
+) -> Iterator[tuple[SourceObject, str]]:
+    """The objects of a log, and the text of each line that is none.
+
+    Args:
+        record: the lines as a JSON array, or one document.
+        builder: is told when a line had to be sanitised.
+        losses: takes lines that are no objects.
+
+    Yields:
+        An object and an empty text, or an object without keys and the text of the line.
+
+    Raises:
+        RecordError: no line is an object.
+    """
+    usable = 0
+    for index, raw in enumerate(_items(record.data)):
+        path = f"$[{index}]" if jsontext.first_byte(record.data) == BRACKET else "$"
+        data = _decodable(raw, builder)
+        if data is not None and jsontext.first_byte(data) == BRACE:
+            usable += 1
+            yield SourceObject(data, path, losses), ""
+        else:
+            why = "the line is no JSON" if data is None else "the line is no object"
+            losses.add(path, f"{why}; its text is kept in an event")
+            yield SourceObject(None, path, losses), bytes(raw).decode("utf-8", "backslashreplace")
+    if not usable:
+        raise RecordError("no line is a JSON object")
+
+
+def _items(data: bytes) -> list[Raw] | list[bytes]:
+    if jsontext.first_byte(data) != BRACKET:
+        return [data]
+    try:
+        items: list[Raw] = jsontext.decode_array(data)
+        return items
+    except (msgspec.DecodeError, RecursionError):
+        return data[1:-1].split(_BETWEEN)
+
+
+def _decodable(raw: Raw | bytes, builder: RowBuilder) -> Raw | bytes | None:
+    """A line that can be decoded, sanitised when that is needed; None when it cannot be."""
+    if jsontext.is_valid(bytes(raw)):
+        return raw
+    try:
+        data = jsontext.sanitise(bytes(raw))
+    except ValueError:
+        return None
+    if not jsontext.is_valid(data) or jsontext.depth(data) > jsontext.MAX_DEPTH:
+        return None
+    builder.mark()
+    return data

@@ -1,0 +1,186 @@
+"""An object of the source that is taken apart key by key; what is left of it is not lost."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from adp.converters.json_objects import integer
+from adp.converters.reading import BRACE, BRACKET, NULL, NUMBER, QUOTE, report_lost
+from adp.converters.scalars import number_text
+from adp_schema import jsontext
+from adp_schema.losses import Losses
+
+_EMPTY_ARRAY = 2
+
+
+class SourceObject:
+    """One object of the source, one level decoded; each value that a column takes is removed.
+
+    A value of another type than the one asked for stays where it is, and so ends in `rest`.
+
+    Args:
+        raw: its JSON text. Anything but an object gives one without keys.
+        path: where it is in the record, such as ``$[3].message``.
+        losses: takes keys that occur twice.
+    """
+
+    __slots__ = ("_children", "losses", "path", "values")
+
+    def __init__(self, raw: Raw | bytes | None, path: str, losses: Losses) -> None:
+        self.path = path
+        self.losses = losses
+        self._children: dict[str, SourceObject] = {}
+        self.values: dict[str, Raw] = {}
+        if raw is not None and jsontext.first_byte(raw) == BRACE:
+            self.values = jsontext.decode_object(raw)
+            report_lost(raw, self.values, path, losses)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.values
+
+    def __bool__(self) -> bool:
+        return bool(self.values)
+
+    def first(self, key: str) -> int:
+        """The first character of a value; 0 when the key is not there."""
+        raw = self.values.get(key)
+        return 0 if raw is None else jsontext.first_byte(raw)
+
+    def word(self, key: str) -> str:
+        """The string under a key, which stays there; empty when there is none."""
+        return jsontext.decode_value(self.values[key]) if self.first(key) == QUOTE else ""
+
+    def take(self, key: str) -> Raw | None:
+        """Take a value as it is written; None when the key is not there."""
+        return self.values.pop(key, None)
+
+    def text(self, *keys: str) -> str | None:
+        """Take the string under the first of some keys that has one."""
+        for key in keys:
+            if self.first(key) == QUOTE:
+                text: str = jsontext.decode_value(self.values.pop(key))
+                return text
+        return None
+
+    def name(self, *keys: str) -> str | None:
+        """Take a string or an integer, as ids are; an integer gives its digits."""
+        for key in keys:
+            first = self.first(key)
+            if first == QUOTE:
+                return self.text(key)
+            if first and first in NUMBER and self.integer_at(key) is not None:
+                return bytes(self.values.pop(key)).decode("ascii")
+        return None
+
+    def flag(self, *keys: str) -> bool | None:
+        """Take true or false."""
+        for key in keys:
+            if self.first(key) in (0x74, 0x66):
+                value: bool = jsontext.decode_value(self.values.pop(key))
+                return value
+        return None
+
+    def integer_at(self, key: str, bits: int = 64) -> int | None:
+        """The integer under a key, which stays there; None when there is none of that size."""
+        first = self.first(key)
+        if not first or first not in NUMBER:
+            return None
+        text = bytes(self.values[key]).decode("ascii")
+        value = integer(text, bits)
+        return value if value is not None and str(value) == text else None
+
+    def integer(self, *keys: str, bits: int = 64) -> int | None:
+        """Take an integer."""
+        for key in keys:
+            value = self.integer_at(key, bits)
+            if value is not None:
+                del self.values[key]
+                return value
+        return None
+
+    def number(self, *keys: str) -> float | None:
+        """Take a number. One that a float would spell in another way stays for ``extra``, too."""
+        for key in keys:
+            first = self.first(key)
+            if not first or first not in NUMBER:
+                continue
+            text = bytes(self.values[key]).decode("ascii")
+            value = float(text)
+            if not math.isfinite(value):
+                continue
+            if number_text(value) == text:
+                del self.values[key]
+            return value
+        return None
+
+    def json(self, *keys: str) -> str | None:
+        """Take any value but null, as JSON text on one line."""
+        for key in keys:
+            if self.first(key) not in (0, NULL):
+                return jsontext.one_line(self.values.pop(key))
+        return None
+
+    def json_list(self, key: str) -> str | None:
+        """Take a list, as JSON text on one line."""
+        return self.json(key) if self.first(key) == BRACKET else None
+
+    def json_object(self, key: str) -> str | None:
+        """Take an object, as JSON text on one line."""
+        return self.json(key) if self.first(key) == BRACE else None
+
+    def child(self, key: str) -> SourceObject:
+        """The object under a key; what is left of it stays. Without keys when there is none."""
+        known = self._children.get(key)
+        if known is not None:
+            return known
+        inner = SourceObject(self.values.get(key), f"{self.path}.{key}", self.losses)
+        if inner:
+            del self.values[key]
+            self._children[key] = inner
+        return inner
+
+    def items(self, key: str) -> list[Raw]:
+        """Take the items of a list that has any."""
+        raw = self.values.get(key)
+        if raw is None or jsontext.first_byte(raw) != BRACKET or len(raw) == _EMPTY_ARRAY:
+            return []
+        values: list[Raw] = jsontext.decode_array(raw)
+        if values:
+            del self.values[key]
+        return values
+
+    def objects(self, key: str) -> list[SourceObject]:
+        """Take the objects of a list that holds objects only; the caller keeps what is left."""
+        raw = self.values.get(key)
+        items = self.items(key)
+        if any(jsontext.first_byte(item) != BRACE for item in items):
+            self.values[key] = raw if raw is not None else Raw(b"null")
+            return []
+        path = f"{self.path}.{key}"
+        return [SourceObject(it, f"{path}[{n}]", self.losses) for n, it in enumerate(items)]
+
+    def drop(self, *keys: str) -> None:
+        """Take away values that decide what becomes of the object, and so are kept by that."""
+        for key in keys:
+            self.values.pop(key, None)
+
+    def rest(self) -> dict[str, Any]:
+        """What nobody took: for ``extra``."""
+        out: dict[str, Any] = dict(self.values)
+        for key, inner in self._children.items():
+            if left := inner.rest():
+                out[key] = left
+        return out
+
+
+def embedded(text: str, path: str, losses: Losses) -> SourceObject:
+    """The object that a string holds as JSON; without keys when it is none."""
+    data = text.encode("utf-8", "surrogatepass")
+    try:
+        return SourceObject(data if jsontext.is_valid(data) else None, path, losses)
+    except msgspec.DecodeError:
+        return SourceObject(None, path, losses)

@@ -1,0 +1,84 @@
+"""Logs whose entries point to the one that they follow: the main line, and what leaves it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass
+class EntryLine:
+    """A run of entries that follow each other.
+
+    Attributes:
+        entries: places of its entries in the log.
+        after: place of the entry that it follows; None at the beginning of the log.
+        branches: lines that leave it.
+    """
+
+    entries: list[int] = field(default_factory=list)
+    after: int | None = None
+    branches: list[EntryLine] = field(default_factory=list)
+
+
+def split(
+    ids: Sequence[str | None], parents: Sequence[str | None], leaf: int | None = None
+) -> EntryLine:
+    """Cut a tree of entries into the line that leads to a leaf and the lines that leave it.
+
+    An entry without an id, or with a parent that is not there, follows the entry before it. A
+    circle of parents is cut where it would close.
+
+    Args:
+        ids: the id of each entry, in the order of the log.
+        parents: the id of the entry that each one follows.
+        leaf: place of the entry that the main line ends with; None is the last one.
+
+    Returns:
+        The main line; its branches, theirs, and so on, in the order of the log.
+    """
+    if not ids:
+        return EntryLine()
+    places: dict[str, int] = {}
+    before: list[int | None] = []
+    for place, (name, parent) in enumerate(zip(ids, parents, strict=True)):
+        known = places.get(parent) if parent is not None else None
+        before.append(known if known is not None else (place - 1 if place else None))
+        if name is not None:
+            places.setdefault(name, place)
+    children: list[list[int]] = [[] for _ in ids]
+    for place, previous in enumerate(before):
+        if previous is not None:
+            children[previous].append(place)
+    main = _path_to(len(ids) - 1 if leaf is None else leaf, before)
+    line = EntryLine(main)
+    _add_branches(line, children, set(main))
+    return line
+
+
+def _path_to(place: int, before: Sequence[int | None]) -> list[int]:
+    path: list[int] = []
+    at: int | None = place
+    while at is not None:
+        path.append(at)
+        at = before[at]
+    return path[::-1]
+
+
+def _add_branches(main: EntryLine, children: Sequence[Sequence[int]], taken: set[int]) -> None:
+    """Hang what is not on a line to the line that it leaves, each along its last children."""
+    todo = [main]
+    while todo:
+        line = todo.pop()
+        for place in line.entries:
+            for start in children[place]:
+                if start in taken:
+                    continue
+                branch = EntryLine([start], after=place)
+                taken.add(start)
+                while following := [child for child in children[branch.entries[-1]]
+                                    if child not in taken]:  # fmt: skip
+                    branch.entries.append(following[-1])
+                    taken.add(following[-1])
+                line.branches.append(branch)
+                todo.append(branch)

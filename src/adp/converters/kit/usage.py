@@ -1,0 +1,110 @@
+"""Tokens and cost of a model's turn, from the usage records that providers and agents write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from adp.converters.kit.source_object import SourceObject
+from adp_schema.model import Columns
+
+
+@dataclass(frozen=True)
+class UsageKeys:
+    """Where a usage record has its numbers; a dot leads into an object.
+
+    Attributes:
+        prompt: prompt tokens.
+        written: tokens that the model wrote.
+        cached: prompt tokens that came from a cache.
+        cache_write: prompt tokens that were written to one.
+        reasoning: written tokens that were reasoning.
+        cost: US dollars.
+        apart: whether ``prompt`` leaves out those of the cache.
+    """
+
+    prompt: tuple[str, ...] = ()
+    written: tuple[str, ...] = ()
+    cached: tuple[str, ...] = ()
+    cache_write: tuple[str, ...] = ()
+    reasoning: tuple[str, ...] = ()
+    cost: tuple[str, ...] = ()
+    apart: bool = False
+
+
+ANTHROPIC = UsageKeys(
+    prompt=("input_tokens",),
+    written=("output_tokens",),
+    cached=("cache_read_input_tokens",),
+    cache_write=("cache_creation_input_tokens",),
+    apart=True,
+)
+OPENAI = UsageKeys(
+    prompt=("prompt_tokens", "input_tokens"),
+    written=("completion_tokens", "output_tokens"),
+    cached=("prompt_tokens_details.cached_tokens", "input_tokens_details.cached_tokens",
+            "cached_input_tokens"),
+    cache_write=("input_tokens_details.cache_write_tokens", "cache_write_input_tokens"),
+    reasoning=("completion_tokens_details.reasoning_tokens",
+               "output_tokens_details.reasoning_tokens", "reasoning_output_tokens"),
+    cost=("cost",),
+)  # fmt: skip
+GEMINI = UsageKeys(
+    prompt=("input", "promptTokenCount", "prompt_token_count"),
+    written=("output", "candidatesTokenCount", "candidates_token_count"),
+    cached=("cached", "cachedContentTokenCount", "cached_content_token_count"),
+    reasoning=("thoughts", "thoughtsTokenCount", "thoughts_token_count"),
+)
+
+
+def take_usage(source: SourceObject, key: str, columns: Columns, keys: UsageKeys) -> None:
+    """Fill the columns of tokens and cost; ``usage`` keeps the record whole.
+
+    Args:
+        source: the object that has the record.
+        key: where.
+        columns: the row of the step.
+        keys: where its numbers are.
+    """
+    text = source.json_object(key)
+    if text is None:
+        return
+    columns["usage"] = text
+    record = SourceObject(text.encode("utf-8"), key, source.losses)
+    set_usage(record, columns, keys)
+
+
+def set_usage(record: SourceObject, columns: Columns, keys: UsageKeys) -> None:
+    """Fill the columns of tokens and cost from a usage record, which stays as it is."""
+    prompt, cached = _number(record, keys.prompt), _number(record, keys.cached)
+    written_to = _number(record, keys.cache_write)
+    if keys.apart and prompt is not None:
+        prompt += (cached or 0) + (written_to or 0)
+    numbers = {
+        "tokens_in": prompt,
+        "tokens_out": _number(record, keys.written),
+        "tokens_cached": cached,
+        "tokens_cache_write": written_to,
+        "tokens_reasoning": _number(record, keys.reasoning),
+    }
+    columns.update({name: value for name, value in numbers.items() if value is not None})
+    for place in keys.cost:
+        inner, name = _place(record, place)
+        if inner.first(name) and inner.first(name) in b"-0123456789":
+            columns["cost_usd"] = float(bytes(inner.values[name]))
+            break
+
+
+def _number(record: SourceObject, places: tuple[str, ...]) -> int | None:
+    for place in places:
+        inner, name = _place(record, place)
+        value = inner.integer_at(name)
+        if value is not None:
+            return value
+    return None
+
+
+def _place(record: SourceObject, place: str) -> tuple[SourceObject, str]:
+    *outer, name = place.split(".")
+    for key in outer:
+        record = SourceObject(record.values.get(key), record.path, record.losses)
+    return record, name

@@ -1,0 +1,6 @@
+"""Formats that are only read, a module each, made with `adp.converters.kit`."""
+
+READERS = {
+    "pi": "adp.converters.readers.pi:CONVERTER",
+}
+"""Name -> ``module:ATTRIBUTE``."""

@@ -1,0 +1,110 @@
+"""Whether a record that is only read keeps every value: its raw leaves against its rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from adp.converters.leaves import Reading, read_records
+from adp.converters.registry import formats
+from adp.converters.shard import as_record_error
+from adp_schema import jsontext
+from adp_schema.errors import RecordError
+from adp_schema.protocols import SkipRecordError
+
+DECIDING = frozenset({"type", "role", "kind", "object", "status", "class", "lc"})
+"""Keys whose words may decide what a row is, instead of standing in it."""
+
+
+def read_lines(name: str, data: bytes, side_files: dict[str, bytes] | None = None) -> Reading:
+    """Read one record as the runner does: a second time, sanitised, when it is needed.
+
+    Raises:
+        RecordError: it is no record of the format.
+    """
+    converter = formats.get(name)
+    try:
+        try:
+            return read_records(converter, [data], side_files=side_files)
+        except (ValueError, RecursionError) as error:
+            if isinstance(error, RecordError) or jsontext.is_valid(data):
+                raise
+            clean = jsontext.sanitise(data)
+            if jsontext.depth(clean) > jsontext.MAX_DEPTH:
+                raise RecordError("nested too deep") from None
+            return read_records(converter, [clean], marked=True, side_files=side_files)
+    except SkipRecordError:
+        raise
+    except Exception as error:
+        if type(error).__module__ not in ("adp_schema.errors", "msgspec", "builtins"):
+            raise
+        if isinstance(error, ArithmeticError | LookupError | AttributeError | TypeError):
+            raise
+        raise as_record_error(error) from error
+
+
+def lost(data: bytes, reading: Reading) -> list[str]:
+    """The texts and numbers of a record that stand neither in its rows nor in the report of losses.
+
+    Args:
+        data: the record: strict JSON.
+        reading: what was read from it.
+    """
+    kept: set[str] = set()
+    for rows in reading.rows.values():
+        for row in rows:
+            for value in row.values():
+                kept.update(words(value))
+    texts = "\n".join(word for word in kept if len(word) > 20)
+    reported = [item["path"] for item in reading.losses]
+    missing = []
+    for path, key, value in leaves(json.loads(data)):
+        if value in ("", None) or isinstance(value, bool) or key in DECIDING:
+            continue
+        word = _word(value)
+        if word in kept or word in texts or any(path.startswith(place) for place in reported):
+            continue
+        if ";base64," in word or (len(word) > 30 and _is_base64(word)):
+            continue  # lifted out into media, by its bytes
+        missing.append(f"{path} = {word[:60]}")
+    return missing
+
+
+def leaves(value: Any, path: str = "$", key: str = "") -> Iterator[tuple[str, str, Any]]:
+    """Each scalar with its path and its last key."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from leaves(item, f"{path}.{name}", name)
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from leaves(item, f"{path}[{number}]", key)
+    else:
+        yield path, key, value
+
+
+def words(value: Any) -> Iterator[str]:
+    """The scalars of a cell as texts; JSON texts are taken apart, the texts in them too."""
+    if isinstance(value, dict | list):
+        for _, _, item in leaves(value):
+            yield from words(item)
+        return
+    yield _word(value)
+    if isinstance(value, str) and value[:1] in ("{", "[", '"'):
+        try:
+            inner = json.loads(value)
+        except (ValueError, RecursionError):
+            return
+        yield from words(inner)
+
+
+def _word(value: Any) -> str:
+    if isinstance(value, float):
+        return repr(int(value)) if value.is_integer() else repr(value)
+    return str(value)
+
+
+def _is_base64(text: str) -> bool:
+    from adp_schema.media import blob_of_base64
+
+    return blob_of_base64(text) is not None
