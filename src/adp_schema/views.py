@@ -277,6 +277,85 @@ _TRANSCRIPT = View(
     """,
 )
 
+_COMPLETENESS = View(
+    "completeness",
+    "What of each trajectory the source recorded, and what is missing; branches included.",
+    {
+        **_pick(_TRAJECTORY, "seq", "trajectory_id", "dataset", "source_format"),
+        "system_prompt": "recorded, inferred or missing.",
+        "tool_schemas": "recorded, parsed, inferred, builtin or missing.",
+        "history": "whole, compacted, or cut: it continues something that is not in the store.",
+        "contents": "captured, partly or missing: turns of the model that say what was written.",
+        "turns": "How many turns of the model there are.",
+        "empty_turns": "Of these, those without content or calls that were not aborted or refused.",
+        "calls": "Calls of tools.",
+        "calls_without_results": "Calls that no observation answers.",
+        "results_without_calls": "Results that name the id of a call that is not there.",
+        "truncated_results": "Results that the source says were cut.",
+        "subagents": "Runs of subagents that it refers to.",
+        "subagents_missing": "Of these, those that are not in the store.",
+        "missing": "Where the missing runs would be: ids or paths, as the source has them.",
+    },
+    """
+    WITH names AS (
+        SELECT source_id AS name FROM all_trajectories WHERE source_id IS NOT NULL
+        UNION SELECT trajectory_id FROM all_trajectories
+        UNION SELECT session_id FROM all_trajectories WHERE session_id IS NOT NULL
+        UNION SELECT source_file FROM all_trajectories WHERE source_file IS NOT NULL
+    ), referred AS (
+        SELECT l.seq, l.kind, coalesce(l.target_id, l.target_session_id, l.target_path) AS name,
+            n.name IS NULL AS lacking
+        FROM links l
+        LEFT JOIN names n ON n.name = coalesce(l.target_id, l.target_session_id, l.target_path)
+    ), linked AS (
+        SELECT seq, count(DISTINCT name) FILTER (WHERE kind = 'subagent') AS subagents,
+            count(DISTINCT name) FILTER (WHERE kind = 'subagent' AND lacking) AS lacking,
+            coalesce(bool_or(lacking AND kind IN ('continuation', 'fork', 'compaction')), false)
+                AS cut,
+            string_agg(DISTINCT name, ', ' ORDER BY name) FILTER (WHERE lacking) AS missing
+        FROM referred GROUP BY seq
+    ), called AS (
+        SELECT c.seq, count(*) AS calls, count(*) FILTER (WHERE o.seq IS NULL) AS unanswered
+        FROM tool_calls c
+        LEFT JOIN (SELECT DISTINCT seq, call_step, call FROM observations) o
+            ON o.seq = c.seq AND o.call_step = c.step AND o.call = c.call
+        GROUP BY c.seq
+    ), observed AS (
+        SELECT seq, count(*) FILTER (WHERE call IS NULL AND native_call_id IS NOT NULL) AS lonely,
+            count(*) FILTER (WHERE truncated) AS truncated
+        FROM observations GROUP BY seq
+    ), calling AS (SELECT DISTINCT seq, step FROM tool_calls), told AS (
+        SELECT s.seq, count(*) FILTER (WHERE s.kind = 'llm_turn') AS turns,
+            count(*) FILTER (WHERE s.kind = 'llm_turn' AND s.text IS NULL AND s.reasoning IS NULL
+                AND s.content IS NULL AND c.seq IS NULL AND coalesce(s.tokens_out, 1) > 0
+                AND coalesce(s.stop_reason, '') NOT IN ('aborted', 'error', 'refusal')) AS hollow,
+            bool_or(s.source = 'system' AND s.kind = 'message' AND s.synthetic IS NOT TRUE)
+                AS prompt,
+            bool_or(s.source = 'system' AND s.kind = 'message') AS any_prompt,
+            bool_or(s.kind = 'context_edit') AS edited
+        FROM steps s LEFT JOIN calling c ON c.seq = s.seq AND c.step = s.step
+        GROUP BY s.seq
+    )
+    SELECT t.seq, t.trajectory_id, t.dataset, t.source_format,
+        CASE WHEN w.prompt THEN 'recorded' WHEN w.any_prompt THEN 'inferred' ELSE 'missing' END
+            AS system_prompt,
+        coalesce(t.tools_origin, CASE WHEN t.tools IS NULL THEN 'missing' ELSE 'recorded' END)
+            AS tool_schemas,
+        CASE WHEN k.cut THEN 'cut' WHEN w.edited THEN 'compacted' ELSE 'whole' END AS history,
+        CASE WHEN coalesce(w.hollow, 0) = 0 THEN 'captured' WHEN w.hollow < w.turns THEN 'partly'
+            ELSE 'missing' END AS contents,
+        coalesce(w.turns, 0) AS turns, coalesce(w.hollow, 0) AS empty_turns,
+        coalesce(c.calls, 0) AS calls, coalesce(c.unanswered, 0) AS calls_without_results,
+        coalesce(o.lonely, 0) AS results_without_calls,
+        coalesce(o.truncated, 0) AS truncated_results,
+        coalesce(k.subagents, 0) AS subagents, coalesce(k.lacking, 0) AS subagents_missing,
+        k.missing
+    FROM all_trajectories t
+    LEFT JOIN told w USING (seq) LEFT JOIN called c USING (seq) LEFT JOIN observed o USING (seq)
+    LEFT JOIN linked k USING (seq)
+    """,
+)
+
 VIEWS: dict[str, View] = {
     view.name: view
     for view in (
@@ -287,6 +366,7 @@ VIEWS: dict[str, View] = {
         _ERRORS,
         _ATTEMPTS,
         _TRANSCRIPT,
+        _COMPLETENESS,
     )
 }
 """Every view by name, in the order in which they have to be created."""

@@ -63,6 +63,7 @@ NO_STORE = {
     "bfcl judge": "reads files of results",
     "bfcl import": "reads files of results",
     "conformance": "reads files of a format",
+    "doctor": "reads files of a format",
     "formats": "lists the formats",
     "new": "writes a package",
     "merge-adapter": "reads models",

@@ -52,6 +52,7 @@ CALLS = [
     ("adp rejects", ["rejects", "st"]),
     ("adp curate --explain", ["curate", "recipe.yaml", "--explain"]),
     ("adp why", ["why", "st", "a"]),
+    ("adp doctor", ["doctor", "chat.jsonl"]),
     ("adp info", ["info", "st"]),
     ("adp head", ["head", "st"]),
     ("adp sample", ["sample", "st"]),

@@ -52,6 +52,10 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "new": ("adp.cli.new:new", "Write a small package with a plug-in and its test."),
     },
     "Look": {
+        "doctor": (
+            "adp.cli.doctor:doctor",
+            "Say what files hold, and how complete it is.",
+        ),
         "info": ("adp.cli.info:info", "Say what a store holds, and check its files."),
         "head": ("adp.cli.head:head", "List the first trajectories, one a line."),
         "sample": ("adp.cli.sample:sample", "List some trajectories, the same ones every time."),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
 
+from adp.cli.completeness_text import show_completeness
 from adp.cli.manifest_text import equation, stored, top
 from adp.cli.options import StorePath
 from adp.cli.text import (
@@ -18,6 +20,7 @@ from adp.cli.text import (
     print_table,
     say,
 )
+from adp.stores.completeness import completeness_figures
 from adp_schema.errors import DamagedStoreError
 from adp_schema.location import is_url, open_parquet
 from adp_schema.snapshot import Journal
@@ -32,15 +35,24 @@ def info(
     verify: Annotated[
         bool, typer.Option("--verify", help="Hash every file again and name those that differ.")
     ] = False,
+    completeness: Annotated[
+        bool, typer.Option("--completeness", help="Say what the sources did not record, too.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the contents as JSON.")] = False,
 ) -> None:
     """Say what a store holds: tables, data sets, counts, losses and where it comes from."""
     store = Store.open(path, check=False)
     wrong = store.damage(every_byte=True if verify else None)
+    figures = completeness_figures(store) if completeness and not wrong else []
     if as_json:
-        print_json(contents(store, wrong if verify or wrong else None))
+        answer = contents(store, wrong if verify or wrong else None)
+        complete = {"completeness": [asdict(row) for row in figures]} if completeness else {}
+        print_json({**answer, **complete})
     else:
         report(store, damaged=bool(wrong))
+        if figures:
+            console().print()
+            show_completeness(figures)
     if wrong:
         raise DamagedStoreError(sentence(store.root, wrong))
     if verify and not as_json:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from adp.cli.completeness_text import show_completeness
 from adp.cli.options import StorePath
 from adp.cli.text import (
     bars,
@@ -19,6 +20,7 @@ from adp.cli.text import (
     print_table,
     share,
 )
+from adp.stores.completeness import completeness_figures
 from adp.stores.stats import GROUPINGS, GroupStats, Recorded
 from adp.stores.stats import stats as count
 from adp_schema.store import Store
@@ -39,8 +41,10 @@ def stats(
     """
     names = [name.strip() for name in by.split(",") if name.strip()]
     groups = count(Store.open(path), names)
+    figures = completeness_figures(Store.open(path))
     if as_json:
-        print_json({"groups": [asdict(group) for group in groups]})
+        complete = [asdict(row) for row in figures]
+        print_json({"groups": [asdict(group) for group in groups], "completeness": complete})
         return
     if not groups:
         console().print("the store holds no trajectories")
@@ -48,6 +52,8 @@ def stats(
         if index:
             console().print()
         report(group)
+    console().print()
+    show_completeness(figures)
 
 
 def report(group: GroupStats) -> None:

@@ -5,7 +5,18 @@ from __future__ import annotations
 import base64
 import json
 
-from tests.stores.checks.runs import DONE, Run, agent, call, image, result, run, system, user
+from tests.stores.checks.runs import (
+    DONE,
+    Run,
+    agent,
+    call,
+    image,
+    link,
+    result,
+    run,
+    system,
+    user,
+)
 
 
 def tools(*names: str, **arguments: dict[str, object]) -> str:
@@ -47,6 +58,9 @@ BAD: dict[str, list[Run]] = {
     "repeated-source-id": [run(*DONE, source_id="again"), run(*DONE, source_id="again")],
     "duplicate-record": [run(*DONE, source_hash="ab"), run(*DONE, source_hash="ab")],
     "missing-parent": [run(agent(), parent_id="made/nowhere", parent_step=1)],
+    "missing-subagent": [run(*DONE, link("subagent", "away"))],
+    "history-cut": [run(*DONE, link("continuation", "gone")), run(*DONE, link("fork", "gone"))],
+    "contents-not-captured": [run(user(), agent(None), agent("Done."))],
     "dangling-call": [
         run(user(), agent(), call(), agent("Then that.")),
         run(user(), agent(), call(call_id="a"), call(call_id="b"), result(answers="b"), agent()),
@@ -212,6 +226,12 @@ GOOD: dict[str, list[Run]] = {
     "repeated-source-id": [
         run(*DONE, source_id="trunk"),
         run(agent(), source_id="trunk", parent_id="made/trunk", parent_step=1),
+    ],
+    "missing-subagent": [run(*DONE, link("subagent", "here"), source_id="here"), run(*DONE)],
+    "history-cut": [run(*DONE, link("continuation", "there"), source_id="there")],
+    "contents-not-captured": [
+        run(user(), agent(None), call(), result(), agent(None, stop_reason="aborted")),
+        run(user(), agent(None, reasoning="Hm."), agent(None, tokens_out=0)),
     ],
     "missing-parent": [
         run(*DONE, source_id="root"),

@@ -40,6 +40,11 @@ def result(text: str | None = "A lamp.", **columns: Any) -> Item:
     return "result", {"source": "environment", "text": text, **columns}
 
 
+def link(kind: str, target: str) -> Item:
+    """A reference to another trajectory by its id."""
+    return "link", {"kind": kind, "target_id": target}
+
+
 def image(uri: str | None = None, data: bytes = b"PNG") -> Item:
     """A step of the user that is an image."""
     return "image", {"uri": uri, "data": data}
@@ -79,6 +84,8 @@ def add(builder: RowBuilder, seq: int, name: str, entry: Run) -> None:
             builder.step(item)
         elif kind == "call":
             builder.call(item)
+        elif kind == "link":
+            builder.link(item)
         elif kind == "image":
             parts = Parts()
             uri = item.get("uri")

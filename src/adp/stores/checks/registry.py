@@ -6,6 +6,7 @@ from adp.stores.checks import (
     actions,
     arguments,
     calls,
+    completeness,
     files,
     media,
     metadata,
@@ -29,6 +30,7 @@ GROUPS: dict[str, tuple[Check, ...]] = {
     "Media and pages": media.CHECKS,
     "Tasks": tasks.CHECKS,
     "What is known": metadata.CHECKS,
+    "How complete it is": completeness.CHECKS,
 }
 """Title of a group -> its checks."""
 

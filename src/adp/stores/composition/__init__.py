@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adp.core.progress import Progress, Silent
+from adp.stores.completeness import completeness_figures
 from adp.stores.composition import lengths as measure
 from adp.stores.composition import questions as ask
 from adp.stores.composition.examples import examples
@@ -98,6 +99,7 @@ class _Counter:
             self._errors,
             self._rankings,
             self._others,
+            self._completeness,
         ]
         self.progress.total(len(parts))
         for part in parts:
@@ -124,8 +126,12 @@ class _Counter:
             "tables": tables,
             "reasons": ask.ranked(manifest.reasons, limit),
             "losses": ask.ranked(manifest.losses, limit),
+            "unknown": ask.ranked(manifest.unknown, limit),
             "lineage": tuple(act.model_dump() for act in manifest.lineage),
         }
+
+    def _completeness(self) -> dict[str, Any]:
+        return {"completeness": tuple(completeness_figures(self.store, "dataset"))}
 
     def _lengths(self) -> dict[str, Any]:
         self.lengths: LengthColumns = read_lengths(self.store)

@@ -6,6 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from adp.stores.completeness import CompletenessFigures
 from adp.stores.stats import Recorded, ToolStats
 
 
@@ -314,6 +315,8 @@ class Composition:
     media: tuple[MediaKind, ...]
     first_texts: FirstTexts
     lineage: tuple[dict[str, Any], ...]
+    completeness: tuple[CompletenessFigures, ...]
+    unknown: Ranking
     examples: tuple[ExampleTrajectory, ...]
 
     @property

@@ -41,8 +41,8 @@ def tiles(composition: Composition) -> tuple[Tile, ...]:
 
 def sections(composition: Composition) -> list[Section]:
     """The sections of a report."""
-    parts = (_datasets, _licenses, _lengths, _tools, _success, _errors, _agents, _further, _records,
-             _origin, _examples)  # fmt: skip
+    parts = (_datasets, _licenses, _lengths, _tools, _success, _errors, _agents, _completeness,
+             _further, _records, _origin, _examples)  # fmt: skip
     return [part(composition) for part in parts]
 
 
@@ -232,6 +232,28 @@ def _agents(composition: Composition) -> Section:
     ]
     drawn = ("models",) if tables and tables[0].title == "Models" else ()
     return Section("agents", "Agents and models", tuple(lines), drawn, tuple(tables))
+
+
+def _completeness(composition: Composition) -> Section:
+    """What the sources recorded of each run, and what is missing."""
+    heads = ["data set", "#trajectories", "#system prompts", "#tool schemas", "#compacted",
+             "#history cut", "#empty turns", "#calls without results", "#results without calls",
+             "#results cut", "#subagents", "#subagents missing"]  # fmt: skip
+    rows = [
+        (name(row.group), number(row.trajectories), of_all(row.system_prompts, row.trajectories),
+         of_all(row.tool_schemas, row.trajectories), number(row.compacted), number(row.cut),
+         of_all(row.empty_turns, row.turns), of_all(row.calls_without_results, row.calls),
+         number(row.results_without_calls), number(row.truncated_results), number(row.subagents),
+         number(row.subagents_missing))
+        for row in composition.completeness
+    ]  # fmt: skip
+    note = (
+        "What the sources recorded, branches included; the view completeness says it for each "
+        "trajectory, and where what is missing would be."
+    )
+    made = table("How complete the runs are", heads, rows)
+    unknown = ranking("Kept, not understood", "kind", composition.unknown, "times")
+    return Section("completeness", "Completeness", (note,), (), (made, *unknown))
 
 
 def _further(composition: Composition) -> Section:

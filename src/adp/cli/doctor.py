@@ -1,0 +1,64 @@
+"""``adp doctor``: what files hold, how complete it is, and what of it is not understood."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from adp.cli.completeness_text import show_completeness
+from adp.cli.manifest_text import top
+from adp.cli.options import FollowLinks, JsonReport
+from adp.cli.text import counted, epilog, print_json, print_table, progress_bar, say
+from adp.converters.run import ConvertOptions
+from adp.workflows.doctor import Diagnosis, diagnose
+
+EPILOG = epilog("adp doctor ~/.codex/sessions", 2, 3)
+
+
+def doctor(
+    sources: Annotated[
+        list[str], typer.Argument(metavar="FILE...", help="Files and folders, or agent names.")
+    ],
+    wanted: Annotated[
+        str | None, typer.Option("--from", metavar="FORMAT", help="Read all as this format.")
+    ] = None,
+    follow_links: FollowLinks = False,
+    as_json: JsonReport = False,
+) -> None:
+    """Say what files hold, how complete their runs are, and what of them is not understood.
+
+    They are converted into a store that is not kept. Missing are parts that the source did not
+    record: system prompts, tool schemas, results of calls, runs of subagents, earlier history.
+    """
+    options = ConvertOptions(format=wanted, follow_links=follow_links)
+    with progress_bar("reading", quiet=as_json) as progress:
+        report = diagnose(sources, options=options, progress=progress)
+    if as_json:
+        print_json(report.as_json())
+    else:
+        _show(report)
+
+
+def _show(report: Diagnosis) -> None:
+    heads = ("file", "format", "version", "used", "skipped", "rejected", "steps", "calls", "paired",
+             "reasoning", "errors")  # fmt: skip
+    rows = [
+        (file.source_file, file.format or "-", file.version or "-", f"{file.used:,}",
+         f"{file.skipped:,}", f"{file.rejected:,}", f"{file.steps:,}", f"{file.calls:,}",
+         f"{file.paired:,}", f"{file.reasoning:,}", f"{file.errors:,}")
+        for file in report.files
+        if file.framing != "side"
+    ]  # fmt: skip
+    print_table(heads, rows, right=heads[3:], fold=["file", "format", "version"])
+    sides = sum(file.framing == "side" for file in report.files)
+    counts = report.counts
+    beside = f", {counted(sides, 'file')} of these beside others" if sides else ""
+    say(f"\nrecords {counts.records:,} = used {counts.used:,} + skipped {counts.skipped:,} + "
+        f"rejected {counts.rejected:,}{beside}")  # fmt: skip
+    show_completeness(report.formats)
+    for file in report.files:
+        if file.reason:
+            say(f"not read in {file.source_file}: {file.reason}", "yellow")
+    top("kept, not understood", report.unknown)
+    top("lost (path: reason)", report.losses)
