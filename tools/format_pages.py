@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from adp.converters.branches import LEFT_OUT, WHOLE
+from adp.converters.readers import READERS
 from adp.converters.registry import BUILTIN, formats
 from adp.converters.unwritten_columns import BOOKKEEPING
 from adp.converters.via_atif import ATIF
@@ -58,6 +59,7 @@ def index_page() -> str:
         "on the way to each other format. [formats/columns.md](formats/columns.md) says it of each",
         "column of the store.",
         "",
+        *_only_read(),
         *("## Branches and preference pairs", ""),
         "`adp export` writes a branch inside its run where the format has a place for it.",
         "Elsewhere it depends on what the branch is:",
@@ -84,6 +86,22 @@ def index_page() -> str:
         "reported as `$.pairs[*]`.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _only_read() -> list[str]:
+    """The formats that are only read."""
+    rows = []
+    for name in sorted(READERS):
+        reader = formats.get(name)
+        rows.append((f"`{name}`", reader.title, reader.recognised, reader.versions))
+    return [
+        *("## Only read", ""),
+        "What no column holds is in `extra`; what is of a kind that the reader has never seen is",
+        "kept and counted. `adp doctor FILES` names it, and says how complete the runs are.",
+        "",
+        *table(("name", "what", "recognised by", "versions"), rows),
+        "",
+    ]
 
 
 def format_page(name: str) -> str:

@@ -22,7 +22,9 @@ from adp.converters.inputs import collect
 from adp.converters.known import KnownFormat, kinds_of
 from adp.converters.known.head import read_head
 from adp.converters.plan import choose
+from adp.workflows.doctor import diagnose
 from adp_schema.errors import AdpError
+from tools.markdown import table
 
 EXPECTED = Path(__file__).parents[1] / "tests" / "formats_expected.json"
 
@@ -91,13 +93,38 @@ def compare(answers: dict[str, Answer], expected: dict[str, str]) -> list[str]:
     return results + [f"{path}: is not there" for path in sorted(set(expected) - set(answers))]
 
 
+def folder_table(folder: Path) -> list[str]:
+    """A row a file of a folder: its format and counts, and how complete its runs are; Markdown."""
+    report = diagnose([str(folder)])
+    heads = ("file", "format", "version", "records = used + skipped + rejected", "steps", "calls",
+             "paired", "reasoning", "errors", "missing, or why it is not read")  # fmt: skip
+    rows = []
+    for file in report.files:
+        lacking = "; ".join(file.figures.missing()) if file.figures else ""
+        form = "beside another" if file.framing == "side" else file.format or "-"
+        sums = f"{file.records} = {file.used} + {file.skipped} + {file.rejected}"
+        counts = (file.steps, file.calls, file.paired, file.reasoning, file.errors)
+        why = lacking or (file.reason or "")
+        rows.append((file.source_file, form, file.version or "", sums, *map(str, counts), why))
+    lines = [f"## {folder.name}", "", *table(heads, rows), ""]
+    lines += [f"- kept, not understood: {kind}: {count}" for kind, count in report.unknown.items()]
+    read = len({file.source_file.split("/")[0] for file in report.files if file.trajectories})
+    folders = len({file.source_file.split("/")[0] for file in report.files})
+    return [*lines, "", f"{read} of {folders} folders give trajectories.", ""]
+
+
 def main() -> int:
     """Name the files, print the table and the differences."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("data", type=Path, help="folder of files")
     parser.add_argument("--expected", type=Path, default=EXPECTED, help="list of the answers")
     parser.add_argument("--each", action="store_true", help="also print the answer for each file")
+    parser.add_argument("--table", nargs="*", default=[], help="folders: a row a file of them")
     options = parser.parse_args()
+    for name in options.table:
+        print("\n".join(folder_table(options.data / name)))
+    if options.table:
+        return 0
     paths = sorted(path for path in options.data.rglob("*") if path.is_file())
     if not paths:
         parser.error(f"{options.data} holds no files")

@@ -304,9 +304,12 @@ _COMPLETENESS = View(
         UNION SELECT source_file FROM all_trajectories WHERE source_file IS NOT NULL
     ), referred AS (
         SELECT l.seq, l.kind, coalesce(l.target_id, l.target_session_id, l.target_path) AS name,
-            n.name IS NULL AS lacking
-        FROM links l
-        LEFT JOIN names n ON n.name = coalesce(l.target_id, l.target_session_id, l.target_path)
+            coalesce(i.name, s.name, p.name) IS NULL AS lacking
+        FROM links l JOIN all_trajectories t ON t.seq = l.seq
+        LEFT JOIN names i ON i.name = l.target_id
+        LEFT JOIN names s ON s.name = l.target_session_id
+        LEFT JOIN names p
+            ON p.name = regexp_replace(t.source_file, '[^/]*$', '') || l.target_path
     ), linked AS (
         SELECT seq, count(DISTINCT name) FILTER (WHERE kind = 'subagent') AS subagents,
             count(DISTINCT name) FILTER (WHERE kind = 'subagent' AND lacking) AS lacking,
