@@ -15,9 +15,11 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-from adp.converters.registry import BUILTIN
+from adp.converters.readers import READERS
+from adp.converters.registry import BUILTIN, formats
 from tests.fuzz.cases import make, run_chunk
 from tests.fuzz.check import check
+from tests.fuzz.readers import check_reader
 
 MEMORY_MB = 1000
 CHUNK = 250
@@ -28,16 +30,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--cases", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--format", choices=sorted(BUILTIN))
+    parser.add_argument("--format", choices=sorted(formats))
     parser.add_argument("--case", type=int)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--out", type=Path, help="write the figures as JSON to this file")
     options = parser.parse_args()
-    names = [options.format] if options.format else sorted(BUILTIN)
+    names = [options.format] if options.format else sorted({**BUILTIN, **READERS})
     if options.case is not None:
         data, target = make(names[0], options.seed, options.case)
         sys.stdout.buffer.write(data + b"\n")
-        print(target, check(names[0], target, data))
+        print(target, check(names[0], target, data) if target else check_reader(names[0], data))
         return 0
     jobs = [
         (name, options.seed, first, min(first + CHUNK, options.cases))

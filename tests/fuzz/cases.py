@@ -7,7 +7,9 @@ import resource
 from collections import Counter
 from typing import Any
 
+from adp.converters.readers import READERS
 from adp.converters.registry import BUILTIN
+from tests.fuzz import readers
 from tests.fuzz.check import check
 from tests.fuzz.mutate import mutate
 from tools.tables.field_table import load_probe
@@ -20,8 +22,11 @@ def seeds(name: str) -> list[Any]:
 
 
 def make(name: str, seed: int, case: int) -> tuple[bytes, str]:
-    """The record of a case, and the other format that it is written in."""
+    """The record of a case, and the other format that it is written in; "" for one only read."""
     chance = random.Random(f"{name} {seed} {case}")
+    if name in READERS:
+        records = readers.seeds(name)
+        return mutate(chance.choice(records), records, chance) if records else b"{}", ""
     records = seeds(name)
     others = [name for name in sorted(BUILTIN) if name != ""]
     target = chance.choice([other for other in others if other != name])
@@ -36,7 +41,7 @@ def run_chunk(job: tuple[str, int, int, int]) -> dict[str, Any]:
     results: list[tuple[int, str]] = []
     for case in range(first, last):
         data, target = make(name, seed, case)
-        outcome = check(name, target, data)
+        outcome = check(name, target, data) if target else readers.check_reader(name, data)
         counts["read" if outcome.read else "rejected"] += 1
         if outcome.wrong:
             results.append((case, outcome.wrong))

@@ -11,10 +11,14 @@ from adp.converters.registry import formats
 from adp.converters.shard import as_record_error
 from adp_schema import jsontext
 from adp_schema.errors import RecordError
+from adp_schema.parts import JOINT
 from adp_schema.protocols import SkipRecordError
 
 DECIDING = frozenset({"type", "role", "kind", "object", "status", "class", "lc"})
 """Keys whose words may decide what a row is, instead of standing in it."""
+
+BLOBS = frozenset({"data", "base64", "file_data"})
+"""Keys of base64, which is stored as bytes."""
 
 
 def read_lines(name: str, data: bytes, side_files: dict[str, bytes] | None = None) -> Reading:
@@ -56,16 +60,18 @@ def lost(data: bytes, reading: Reading) -> list[str]:
         for row in rows:
             for value in row.values():
                 kept.update(words(value))
-    texts = "\n".join(word for word in kept if len(word) > 20)
+    texts = "\n".join(word for word in kept if JOINT in word)
     reported = [item["path"] for item in reading.losses]
     missing = []
     for path, key, value in leaves(json.loads(data)):
         if value in ("", None) or isinstance(value, bool) or key in DECIDING:
             continue
         word = _word(value)
-        if word in kept or word in texts or any(path.startswith(place) for place in reported):
+        if word in kept or any(path.startswith(place) for place in reported):
             continue
-        if ";base64," in word or (len(word) > 30 and _is_base64(word)):
+        if word in texts:  # the texts of a message are joined in one cell
+            continue
+        if ";base64," in word or (key in BLOBS and _is_base64(word)):
             continue  # lifted out into media, by its bytes
         missing.append(f"{path} = {word[:60]}")
     return missing

@@ -2,51 +2,26 @@
 
 from __future__ import annotations
 
-import json
-import random
-from pathlib import Path
-
 import pytest
 
 import adp
 from adp.converters.conformance import conformance
 from adp.converters.files.limits import ConvertLimits
-from adp.converters.framing import lines_as_array
 from adp.converters.inputs import collect
 from adp.converters.plan import choose
 from adp.converters.readers import READERS
-from adp.converters.registry import formats
-from adp_schema.errors import RecordError
-from adp_schema.protocols import SkipRecordError
 from tests.effort import examples
+from tests.fuzz.cases import make
 from tests.fuzz.leaves import lost, read_lines
-from tests.fuzz.mutate import mutate
+from tests.fuzz.readers import EXAMPLES, check_reader, example_files, example_records, seeds
 
-EXAMPLES = Path(__file__).parent / "examples"
-FILES = sorted(path for path in EXAMPLES.rglob("*") if path.is_file())
 MUTATIONS = examples(24)
-
-
-def of(name: str) -> list[Path]:
-    return [path for path in FILES if path.relative_to(EXAMPLES).parts[0] == name]
-
-
-def texts(path: Path) -> list[bytes]:
-    """The records of an example, as the reader gets them; none of a database or an archive."""
-    data = path.read_bytes()
-    if data[:1] not in (b"{", b"["):
-        return []
-    if (
-        path.suffix == ".jsonl"
-        and formats.get(path.relative_to(EXAMPLES).parts[0]).container == "session"
-    ):
-        return [lines_as_array(data)]
-    return [line for line in data.splitlines() if line] if path.suffix == ".jsonl" else [data]
+FILES = [path for name in sorted(READERS) for path in example_files(name)]
 
 
 @pytest.mark.parametrize("name", sorted(READERS))
 def test_every_reader_has_an_example(name):
-    assert of(name)
+    assert example_files(name)
 
 
 @pytest.mark.parametrize("name", sorted(READERS))
@@ -67,23 +42,20 @@ def test_no_leaf_is_lost_in_silence(name):
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_every_value_of_an_example_is_in_the_rows(path):
-    for data in texts(path):
+    for data in example_records(path):
         assert lost(data, read_lines(path.relative_to(EXAMPLES).parts[0], data)) == []
 
 
 @pytest.mark.parametrize("name", sorted(READERS))
 def test_mutations(name):
     """Whatever happens to a record: it is refused in a sentence, or nothing of it is lost."""
-    records = [json.loads(data) for path in of(name) for data in texts(path)]
-    for number in range(MUTATIONS if records else 0):
-        chance = random.Random(f"{name} {number}")
-        data = mutate(chance.choice(records), records, chance)
-        try:
-            reading = read_lines(name, data)
-        except (RecordError, SkipRecordError):
-            continue
-        try:
-            json.loads(data)
-        except (ValueError, RecursionError):
-            continue  # sanitised: its words are mended
-        assert lost(data, reading) == [], data
+    for number in range(MUTATIONS if seeds(name) else 0):
+        data, _ = make(name, 7, number)
+        assert check_reader(name, data).wrong is None, data
+
+
+def test_a_lost_value_is_noticed():
+    data = b'[{"type": "session", "id": "s", "cwd": "/x"}]'
+    reading = read_lines("pi", data)
+    assert lost(data, reading) == []
+    assert lost(data.replace(b"/x", b"/elsewhere"), reading) == ["$[0].cwd = /elsewhere"]
