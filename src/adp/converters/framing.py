@@ -264,7 +264,7 @@ def pieces_of(
     elif not place.plain:
         cuts = [(0, limits.file_bytes, 1)]
     elif framing == "jsonl" and place.size > SHARD_BYTES:
-        cuts = _cut_lines(place.path, place.size)
+        cuts = line_ranges(place.path, place.size)
     else:
         cuts = [(0, place.size, 1)]
     return [ByteRange(place, source_file, framing, start, end, first) for start, end, first in cuts]
@@ -283,10 +283,16 @@ def _cut_rows(path: str) -> list[tuple[int, int, int]]:
     return list(zip(bounds, bounds[1:], (bound + 1 for bound in bounds), strict=False))
 
 
-def _cut_lines(path: str, size: int) -> list[tuple[int, int, int]]:
-    """Ranges of whole lines of at least 128 MB: (start, end, number of the first line)."""
+def line_ranges(path: str, size: int, start: int = 0, line: int = 1) -> list[tuple[int, int, int]]:
+    """Ranges of whole lines of at least 128 MB: (start, end, number of the first line).
+
+    Args:
+        path: the file.
+        size: where the last one ends.
+        start: where the first one begins.
+        line: number of the line there.
+    """
     cuts: list[tuple[int, int, int]] = []
-    start, line = 0, 1
     with open_file(path) as file:
         while start < size:
             end = min(start + SHARD_BYTES, size)

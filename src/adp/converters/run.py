@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from adp.converters.files.limits import ConvertLimits
+from adp.converters.fingerprint_cache import FingerprintCache
 from adp.converters.hub_source import bring
 from adp.converters.inputs import collect, collect_below
 from adp.converters.plan import ConvertPlan, choose, make_plan
@@ -24,7 +25,7 @@ from adp.converters.registry import formats
 from adp.converters.renumber import renumber_repeats
 from adp.converters.session_folders import resolve
 from adp.converters.shard import ConvertJob, ShardResult, convert_shard
-from adp.converters.since import earlier, only_new
+from adp.converters.since import earlier, near_changes, only_new, untouched
 from adp.converters.unread_files import by_kind
 from adp.core.progress import Progress, Silent
 from adp.stores.locks import alone
@@ -136,17 +137,21 @@ def _plan(
         else:
             inputs = collect_below(on_hub.root, on_hub.given)
             dataset, source = options.dataset or on_hub.place.name, on_hub.place.url()
-        files = choose(inputs, options.format, dataset, options.limits)
         if known is None:
-            return make_plan(files, source)
-        new = only_new(files, known, options.limits)
+            return make_plan(choose(inputs, options.format, dataset, options.limits), source)
+        cache, total = FingerprintCache(",".join(formats)), len(inputs.files)
+        left_out = untouched(inputs, known, cache, options.format)
+        near = near_changes(inputs, left_out)
+        files = choose(near, options.format, dataset, options.limits) if near.files else []
+        new = only_new(files, known, options.limits, cache)
         if not new:
-            count = f"all {len(files)} inputs are" if len(files) > 1 else "the input is"
+            count = f"all {total} inputs are" if total > 1 else "the input is"
             raise NothingNewError(
                 f"nothing new: {count} in {options.since} already; no store was written"
             )
         plan = make_plan(new, source)
-        plan.parent, plan.unchanged = known.manifest_hash, len(files) - len(new)
+        plan.parent = known.manifest_hash
+        plan.unchanged = total - len(near.files) + len(files) - len(new)
         return plan
     except BaseException:
         if not (run / "plan.json").exists():

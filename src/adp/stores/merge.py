@@ -8,6 +8,7 @@ ended. All else is kept as it is. Memory does not grow with the stores, but for 
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
@@ -90,6 +91,7 @@ def merge(
     *,
     workers: int | None = None,
     progress: Progress | None = None,
+    latest: bool = False,
 ) -> Manifest:
     """Merge finished stores into a new one.
 
@@ -98,6 +100,7 @@ def merge(
         out: folder of the new store; it must not hold anything else.
         workers: number of processes; None takes one a core. The store does not depend on it.
         progress: told how far it is, in bytes.
+        latest: files that a later store has anew keep their names (see `merge_latest`).
 
     Returns:
         The manifest of the new store. The last entry of its lineage says what was changed.
@@ -114,7 +117,7 @@ def merge(
     run = StagedRun(out, key, workers)
     if run.finished is not None:
         return run.finished
-    _plan(parents)
+    _plan(parents, latest=latest)
     written = run.shards(_jobs(parents, run), merge_shard, WrittenShard.parse, progress or Silent())
     manifest = _manifest(parents, written)
     manifest.tables["sources"] = run.sources(_sources(parents))
@@ -150,7 +153,7 @@ def _name(store: Store) -> str:
 # ---- what changes --------------------------------------------------------------------------------
 
 
-def _plan(parents: list[Parent]) -> None:
+def _plan(parents: list[Parent], *, latest: bool) -> None:
     """Settle the order, the ids and the names of files, store after store."""
     names = _Names()
     used_files: set[str] = set()
@@ -158,7 +161,8 @@ def _plan(parents: list[Parent]) -> None:
     following = 0
     for parent in parents:
         parent.shift = following
-        last, files = -1, set(shards.source_rows(parent.store)["source_file"].to_pylist())
+        sources = shards.source_rows(parent.store)
+        last, files = -1, set(sources["source_file"].to_pylist())
         for reader in shards.readers(parent.store):
             for rows in shards.narrow(reader, "trajectories", _ID_COLUMNS):
                 files.update(pc.unique(rows["source_file"]).to_pylist())
@@ -167,9 +171,20 @@ def _plan(parents: list[Parent]) -> None:
             last = max([last, *(high for _, high in ranges)])
         following += last + 1
         present = {name or NO_FILE for name in files}
-        parent.prefix = _prefix(_name(parent.store), present, used_files)
+        again = _continued(sources, latest=latest)
+        parent.prefix = _prefix(_name(parent.store), present - again, used_files)
         used_files |= {_joined(parent.prefix, name) for name in present}
         _plan_pairs(parent, pair_ids)
+
+
+def _continued(sources: pa.Table, *, latest: bool) -> set[str]:
+    """The files that go on with, or take the place of, files of the same name before them."""
+    keys = ("continues", "supersedes") if latest else ("continues",)
+    return {
+        row["source_file"]
+        for row in sources.select(["source_file", "style"]).to_pylist()
+        if any(key in json.loads(row["style"] or "{}") for key in keys)
+    }
 
 
 _ID_COLUMNS = (
