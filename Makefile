@@ -11,6 +11,8 @@ ORACLE_VENV ?= .venv-oracle
 VERL_VENV ?= .venv-verl
 LOADERS ?= .venv-loaders
 WHEELS ?= .venv-wheels
+RIVALS ?= .venv-rivals
+RIVALS_PYTHON ?= python3.12
 DATA ?=
 BASE ?= HEAD
 
@@ -21,7 +23,7 @@ INSTALLED := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo loop loop-full test test-slow test-random test-all-pythons check bench bench-against gpu-bench fuzz fidelity docs site golden clean
+.PHONY: help venv demo loop loop-full test test-slow test-random test-all-pythons check bench bench-against gpu-bench rivals fuzz fidelity docs site golden clean
 .PHONY: lint types layers spelling sizes names docs-fresh oracle-tests formats-report
 
 help: ## List the targets
@@ -97,6 +99,15 @@ bench-against: $(INSTALLED) ## Compare speed with the commit BASE=REV, in one ru
 
 gpu-bench: $(INSTALLED) ## Measure training on a GPU, ours against plain TRL (16 GB of disk)
 	$(BIN)/python benchmarks/gpu_train.py
+
+# The two need Python 3.12 or newer; RIVALS_PYTHON makes their environment.
+$(RIVALS)/.installed:
+	$(RIVALS_PYTHON) -m venv $(RIVALS)
+	$(RIVALS)/bin/python -m pip install --quiet --disable-pip-version-check teich atif-make
+	@touch $@
+
+rivals: $(INSTALLED) $(RIVALS)/.installed ## Read the files under DATA=... with adp, teich and atif-make
+	$(BIN)/python -m benchmarks.rivals $(DATA) --python $(RIVALS)/bin/python --out benchmarks/results/rivals.json
 
 fuzz: $(INSTALLED) ## Change small records at random, 20,000 times a format, and look for losses
 	$(BIN)/python -m tests.fuzz --out benchmarks/results/fuzz.json
