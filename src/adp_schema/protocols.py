@@ -78,6 +78,10 @@ class Converter(Protocol):
     def side_files(self, source_file: str) -> tuple[str, ...]:
         """Paths of the files that belong to an input file, if they are there.
 
+        A path with ``*`` in it stands for all inputs of the run that match, sorted: ``*`` for any
+        characters but a slash, ``**`` for any folders. A file is never its own side file, and one
+        that belongs to another file owns none; several may share one.
+
         Args:
             source_file: path of the file, relative to the root of the conversion, with ``/``.
 

@@ -27,6 +27,9 @@ from adp_schema.errors import RecordError
 from adp_schema.ids import digest
 
 SHARD_BYTES = 128 << 20
+SIDE_FRAMINGS = frozenset({"side"})
+"""The framings of files that belong to another one."""
+
 _CHUNK = 4 << 20
 _BOM = b"\xef\xbb\xbf"
 _DEFAULT = ConvertLimits()
@@ -34,10 +37,17 @@ _DEFAULT = ConvertLimits()
 
 @dataclass(frozen=True)
 class SideFile:
-    """A file that is given to the converter together with its owner."""
+    """A file that belongs to another one.
+
+    Attributes:
+        source_file: its path relative to the root of the conversion.
+        place: where its bytes lie.
+        framing: ``side`` when the converter gets its contents together with the owner's record.
+    """
 
     source_file: str
     place: InputPlace
+    framing: str = "side"
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from adp.converters.files.walk import (
     walk,
 )
 from adp.converters.known import looks_like, recognise_known
+from adp.converters.registry import formats
 from adp.core.input_files import Located, Roots
 from adp_schema.errors import InputError
 from adp_schema.ids import digest_file, numbered
@@ -301,7 +302,7 @@ def _members(place: InputPlace, name: str, named: bool) -> Iterator[InputFile]:
     except (OSError, zipfile.BadZipFile, NotImplementedError, ValueError) as error:
         yield InputFile(place, name, named, f"the zip archive is damaged ({error})")
         return
-    if fault := archives.fault_of(infos):
+    if "inspect" not in formats and (fault := archives.fault_of(infos)):
         yield InputFile(place, name, named, fault)
         return
     repeats: Counter[str] = Counter()

@@ -16,9 +16,10 @@ import msgspec
 
 from adp.converters import framing
 from adp.converters.files.limits import KEPT_BYTES, ConvertLimits
-from adp.converters.files.streams import InputStream, beginning, check_unchanged, unreadable
+from adp.converters.files.streams import beginning, check_unchanged, unreadable
 from adp.converters.framing import ByteRange, Frame
 from adp.converters.registry import formats
+from adp.converters.side_contents import SideContents
 from adp.converters.user_format import UserFormat
 from adp_schema import jsontext
 from adp_schema.builder import Origin, RowBuilder
@@ -125,6 +126,8 @@ class _Worker:
         self.reasons: Counter[str] = Counter()
         self.datasets: Counter[str] = Counter()
         self.sides: Mapping[str, bytes] = {}
+        self.side_fault = ""
+        self.side_contents = SideContents(job.limits)
         # A folder of its own: of a run that was killed, a worker may still be at it.
         staged = f"part-{job.index:05d}-{os.getpid()}"
         self.writer = ShardWriter(Path(job.store) / ".run" / staged)
@@ -170,7 +173,7 @@ class _Worker:
             "source_file": piece.source_file,
             **self.job.columns,
         }
-        self.sides = read_side_files(piece, self.job.limits)
+        self.sides, self.side_fault = self.side_contents.of(piece)
         for frame in self._frames(piece, out.style):
             source_hash = frame.source_hash()
             hasher.update(bytes.fromhex(source_hash))
@@ -184,7 +187,7 @@ class _Worker:
                 "source_hash": source_hash,
             }
             self._record(frame, Origin(piece.seq + frame.offset, dataset, columns), converter, out)
-            self.sides = {}
+            self.sides, self.side_fault = {}, ""
             if self.builder.is_full():
                 self.writer.flush(self.builder)
         out.hash = hasher.hexdigest()
@@ -225,6 +228,8 @@ class _Worker:
         self.builder.begin(origin)
         try:
             frame.check(self.job.limits)
+            if self.side_fault:
+                raise RecordError(self.side_fault)
             self._read(frame, origin, converter)
             self.builder.close_record(self.losses)
             if isinstance(converter, UserFormat):
@@ -307,24 +312,6 @@ class _Worker:
         frame = Frame(data, 1, 0, piece.end)
         self._reject("rejected", piece.seq, piece.source_file, frame, RecordError(why))
         return out
-
-
-def read_side_files(piece: ByteRange, limits: ConvertLimits) -> dict[str, bytes]:
-    """The files that go with the first record of a piece, by their path.
-
-    Raises:
-        InputError: one of them cannot be read.
-    """
-    contents = {}
-    for side in piece.sides:
-        try:
-            with InputStream(side.place, limits) as source:
-                frame = framing.whole_file(source, limits)
-        except OSError as error:
-            raise unreadable(side.place, error) from error
-        if frame.size <= limits.record_bytes and not source.fault:
-            contents[side.source_file] = frame.data
-    return contents
 
 
 def as_record_error(error: Exception) -> RecordError:

@@ -67,12 +67,14 @@ def only_new(
     for file in files:
         group = [file.source_file, *_side_names(file)]
         attached.update(group[1:])
-        if file.framing != "side" and any(new.get(name, True) for name in group):
+        if file.framing not in framing.SIDE_FRAMINGS and any(new.get(name, True) for name in group):
             kept.update(group)
     kept.update(
         file.source_file
         for file in files
-        if file.framing == "side" and file.source_file not in attached and new[file.source_file]
+        if file.framing in framing.SIDE_FRAMINGS
+        and file.source_file not in attached
+        and new[file.source_file]
     )
     return [file for file in files if file.source_file in kept]
 

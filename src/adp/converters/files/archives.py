@@ -57,7 +57,7 @@ def is_zip(path: str) -> bool:
 
 
 def fault_of(infos: tuple[ZipInfo, ...]) -> str:
-    """Why an archive is not read as a folder of files; empty when it is."""
+    """Why an archive is not read as a folder of files while no format reads its members."""
     if _INSPECT & {info.filename for info in infos}:
         return "it is an evaluation log of Inspect AI; this format is not read yet"
     return ""
