@@ -67,7 +67,10 @@ class Converter(Protocol):
     """One line for ``adp formats``."""
     container: str
     """How its files are usually laid out: ``jsonl``, ``json_array``, ``json``, or
-    ``session``: a file of lines is one record, and `read` gets its lines as a JSON array."""
+    ``session``: a file of lines is one record, and `read` gets its lines as a JSON array; or
+    ``sqlite``: a record is a session of a database, and an attribute ``database``, a
+    `adp.converters.files.sqlite.SqliteShape`, says where the sessions lie. Such a database is
+    recognised by its tables and columns; `sniff` is asked about JSON files only."""
     recognised: str
     """How a record is recognised, in one sentence."""
     versions: str

@@ -138,15 +138,17 @@ class _Worker:
             if format_name is None:
                 result.pieces.append(self._reject_file(file, piece, why))
                 continue
-            inputs = [piece.place, *(side.place for side in piece.sides)]
-            for item in inputs:
+            # Whoever reads a database beside us may change the index of its log.
+            items = [(piece.framing, piece.place), *((s.framing, s.place) for s in piece.sides)]
+            places = [place for kind, place in items if kind != "index"]
+            for item in places:
                 check_unchanged(item)
-            if piece.framing == "side":
+            if piece.framing in framing.SIDE_FRAMINGS:
                 result.pieces.append(self._side(file, piece))
             else:
                 converter = formats.get(format_name)
                 result.pieces.append(self._piece(file, piece, converter, dataset))
-            for item in inputs:
+            for item in places:
                 check_unchanged(item)
         self.writer.flush(self.builder)
         store = Path(self.job.store)
@@ -208,15 +210,19 @@ class _Worker:
             out.counts.records += 1
             out.ascii = out.ascii and frame.data.isascii()
             try:
-                limits = self.job.limits
-                limits.check_size(frame.size)
+                if piece.framing == "side":
+                    self.job.limits.check_size(frame.size)
                 if frame.error:
                     raise RecordError(frame.error)
             except RecordError as error:
                 self._reject("rejected", piece.seq, piece.source_file, frame, error)
                 out.counts.rejected += 1
             else:
-                out.counts.used += 1
+                if frame.skip:
+                    skip = RecordError(frame.skip)
+                    self._reject("skipped", piece.seq, piece.source_file, frame, skip)
+                out.counts.skipped += bool(frame.skip)
+                out.counts.used += not frame.skip
         out.hash = hasher.hexdigest()
         return out
 

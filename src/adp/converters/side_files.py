@@ -113,6 +113,8 @@ def _sides_of(
 ) -> Iterator[tuple[SideFile, str]]:
     """The files that belong to a file, each with why it is not given to it, if it is not."""
     item = names.inputs.files[number]
+    for side in file.pieces[0].sides:  # what SQLite keeps beside a database
+        yield side, ""
     if item.named and item.place.member is None:
         return  # the user meant this file alone
     for name in names.expand(formats.get(file.format or "").side_files(file.source_file)):
@@ -166,7 +168,7 @@ def _planned(side: SideFile, owner: PlannedFile, fault: str) -> PlannedFile:
         dataset=owner.dataset,
         format=None if fault else owner.format,
         why=fault or "it belongs to a file of this format",
-        framing="side",
+        framing=side.framing,
         style={},
-        pieces=[ByteRange(place, name, "side", 0, place.packed)],
+        pieces=[ByteRange(place, name, side.framing, 0, place.packed)],
     )

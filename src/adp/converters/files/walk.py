@@ -14,7 +14,8 @@ from adp.core.input_files import OUTSIDE, Roots
 COMPRESSIONS = frozenset({".gz", ".zst", ".zstd"})
 ARCHIVES = frozenset({".zip", ".eval"})
 RECORDS = frozenset({".json", ".jsonl", ".ndjson", ".traj"})
-DATA_SUFFIXES = RECORDS | {".parquet"} | ARCHIVES
+DATABASES = frozenset({".db", ".sqlite", ".sqlite3", ".vscdb"})
+DATA_SUFFIXES = RECORDS | {".parquet"} | ARCHIVES | DATABASES
 _MAGIC = re.compile(r"[*?\[]")
 STORE_MARKS = ("adp.json", "growing.json")
 """Files that only a store has."""
