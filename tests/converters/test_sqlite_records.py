@@ -5,6 +5,8 @@ import json
 import random
 import shutil
 import sqlite3
+import subprocess
+import sys
 import time
 import tracemalloc
 from contextlib import closing
@@ -538,3 +540,35 @@ def test_rows_that_a_damaged_index_hides_are_said(tmp_path):
         "1 rows of message were not found by their sessions: an index of the SQLite database is "
         "damaged"
     ]
+
+
+_WRITER = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+connection.execute("PRAGMA journal_mode = WAL")
+for name in ("hot", "later"):
+    connection.execute("INSERT INTO session VALUES (?, 'p1', 1, 't')", (name,))
+    connection.commit()
+    print(name, flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_a_database_that_another_program_has_open(tmp_path):
+    path = made(tmp_path / "in" / "agent.db", sessions=1)
+    command = [sys.executable, "-c", _WRITER, str(path)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as writer:
+        for number, name in enumerate(("hot", "later")):
+            assert writer.stdout.readline().strip() == name
+            before = {p.name: p.read_bytes() for p in path.parent.iterdir()}
+            assert set(before) == {"agent.db", "agent.db-wal", "agent.db-shm"}
+            store = converted(tmp_path / "in", tmp_path / f"s{number}", ANY)
+            names = [record["session"]["id"] for record in records_of(store)]
+            assert names == ["s0", "hot", "later"][: number + 2]
+            assert {p.name: p.read_bytes() for p in path.parent.iterdir()} == before
+            writer.stdin.write("\n")
+            writer.stdin.flush()
+        assert writer.wait() == 0
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)

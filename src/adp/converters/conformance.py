@@ -17,6 +17,7 @@ from typing import Any
 
 from adp.converters import framing
 from adp.converters.files.limits import ConvertLimits
+from adp.converters.files.members import Unpacking
 from adp.converters.framing import SIDE_FRAMINGS, ByteRange, Frame
 from adp.converters.inputs import STDIN, collect
 from adp.converters.leaves import (
@@ -39,6 +40,7 @@ from adp_schema import jsontext
 from adp_schema.errors import InputError, RecordError
 from adp_schema.losses import general_path
 from adp_schema.protocols import Converter, SkipRecordError
+from adp_schema.scratch import ScratchFolder
 
 DECIDES = "decides"
 REPORTED = "reported"
@@ -134,7 +136,9 @@ def conformance(
     converter = formats.get(name)
     report = ConformanceReport(converter.name)
     paths: dict[str, LeafPath] = {}
-    files = choose(collect(resolve([*sources])), name, None, limits)
+    scratch = ScratchFolder("unpacked")  # as long as this function runs
+    unpacking = Unpacking(scratch.path, limits)
+    files = choose(collect(resolve([*sources]), unpacking=unpacking), name, None, limits)
     progress.total(sum(file.size for file in files))
     for file in files:
         report.files += 1

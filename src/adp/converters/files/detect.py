@@ -54,11 +54,11 @@ def detect(
     if not place.size:
         return place, None, "the file is empty"  # or one of the kernel, which may have no end
     head, fault = _head(place, limits)
-    compression = _compression(head)
+    compression = compression_of_head(head)
     if compression and not fault:
         place = replace(place, compression=compression)
         head, fault = _head(place, limits)
-        if _compression(head):
+        if compression_of_head(head):
             return place, None, "it is compressed twice; decompress it first"
     if not head.strip():
         return place, None, fault or "the file is empty"
@@ -84,7 +84,8 @@ def _unread(head: bytes) -> str:
     return why
 
 
-def _compression(head: bytes) -> str:
+def compression_of_head(head: bytes) -> str:
+    """The compression of a file by its first bytes: ``gz``, ``zst`` or nothing."""
     if head[1:4] == b"\x2a\x4d\x18" and head[0] >> 4 == 5:  # a frame that Zstandard skips
         return "zst"
     return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), "")
