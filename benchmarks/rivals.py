@@ -17,6 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from adp.converters.framing import SIDE_FRAMINGS
 from adp.workflows.doctor import FileDiagnosis, diagnose
 
 SCRIPT = Path(__file__).with_name("rival_readers.py")
@@ -31,7 +32,9 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="write the figures as JSON to this file")
     options = parser.parse_args()
     report = diagnose([str(options.data)])
-    files = [file for file in report.files if file.framing != "side" and _is_sample(file)]
+    files = [
+        file for file in report.files if file.framing not in SIDE_FRAMINGS and _is_sample(file)
+    ]
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "rivals.json"
         paths = {file.source_file: str(options.data / file.source_file) for file in files}

@@ -40,6 +40,7 @@ _FILES = {
     "json_array": "one array of records",
     "json": "one record a file",
     "session": "one record a file, with a line for each of its items",
+    "sqlite": "SQLite databases of many records",
 }
 _SHOWN = ("trajectories", "steps", "tool_calls", "observations", "links", "pairs")
 _HIDDEN = frozenset({"seq", "trajectory_id", "source_format", "source_hash"})

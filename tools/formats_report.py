@@ -18,6 +18,7 @@ from pathlib import Path
 
 import adp
 from adp.converters.files.limits import ConvertLimits
+from adp.converters.framing import SIDE_FRAMINGS
 from adp.converters.inputs import collect
 from adp.converters.known import KnownFormat, kinds_of
 from adp.converters.known.head import read_head
@@ -101,7 +102,7 @@ def folder_table(folder: Path) -> list[str]:
     rows = []
     for file in report.files:
         lacking = "; ".join(file.figures.missing()) if file.figures else ""
-        form = "beside another" if file.framing == "side" else file.format or "-"
+        form = "beside another" if file.framing in SIDE_FRAMINGS else file.format or "-"
         sums = f"{file.records} = {file.used} + {file.skipped} + {file.rejected}"
         counts = (file.steps, file.calls, file.paired, file.reasoning, file.errors)
         why = lacking or (file.reason or "")

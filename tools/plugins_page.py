@@ -51,7 +51,11 @@ What no column takes goes to `extra` (`extra_column.pack`), or is said with
 `losses.add(path, reason)`. A wrong record raises `RecordError(reason, path)`, one that is no
 trajectory `SkipRecordError(reason)`; any other exception is a reject too. A file is cut into records
 before it is read: a line of JSON lines, an item of a JSON array, a JSON value, a Parquet row; with
-`container = "session"` all lines of a file of lines are one record, a JSON array. A value that no
+`container = "session"` all lines of a file of lines are one record, a JSON array; with
+`container = "sqlite"` a record is a session of a database, as
+`database = SqliteShape(root="session", key="id", children={"message": "session_id"})` says
+(`adp.converters.files.sqlite`): `{"session": {...}, "message": [{...}, ...]}`, with blobs as
+`{"$base64": ...}`. A value that no
 column takes (another word, another type) ends the conversion with the name of the column. It is pure: no files, clock or randomness.
 `adp conformance` proves that no leaf of your samples is lost in silence.""",
     "exporter": """An exporter says what it takes (`chats`, `pairs` or `prompts`) and how it carries the loss

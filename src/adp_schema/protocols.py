@@ -67,7 +67,10 @@ class Converter(Protocol):
     """One line for ``adp formats``."""
     container: str
     """How its files are usually laid out: ``jsonl``, ``json_array``, ``json``, or
-    ``session``: a file of lines is one record, and `read` gets its lines as a JSON array."""
+    ``session``: a file of lines is one record, and `read` gets its lines as a JSON array; or
+    ``sqlite``: a record is a session of a database, and an attribute ``database``, a
+    `adp.converters.files.sqlite.SqliteShape`, says where the sessions lie. Such a database is
+    recognised by its tables and columns; `sniff` is asked about JSON files only."""
     recognised: str
     """How a record is recognised, in one sentence."""
     versions: str
@@ -77,6 +80,10 @@ class Converter(Protocol):
 
     def side_files(self, source_file: str) -> tuple[str, ...]:
         """Paths of the files that belong to an input file, if they are there.
+
+        A path with ``*`` in it stands for all inputs of the run that match, sorted: ``*`` for any
+        characters but a slash, ``**`` for any folders. A file is never its own side file, and one
+        that belongs to another file owns none; several may share one.
 
         Args:
             source_file: path of the file, relative to the root of the conversion, with ``/``.

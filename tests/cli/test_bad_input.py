@@ -7,11 +7,14 @@ import json
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,8 +23,11 @@ import pytest
 
 from tests import warm
 from tests.cli import bad_input_driver
+from tests.converters import folder_formats, sqlite_formats
+from tests.converters.containers import tarred
 
 DOCS = Path(__file__).parents[2] / "docs" / "bad-input.md"
+FOLDER_FORMATS = folder_formats.__file__
 NOBODY = 65534
 GOOD = (
     b'{"id":"%d","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"ho"}]}'
@@ -349,18 +355,20 @@ def test_pipe(place):
     assert used_rejected(place) == (1, 0)
 
 
-@row("a zip bomb, or a compressed file over the limit")
-@pytest.mark.parametrize("kind", ["zip", "gz"])
+@row("a zip or tar bomb, or a compressed file over the limit")
+@pytest.mark.parametrize("kind", ["zip", "gz", "tar"])
 def test_bomb(place, kind):
     lines = (good() + b"\n") * 400_000
     if kind == "gz":
         place.put("a.jsonl.gz", gzip.compress(lines, 6))
+    elif kind == "tar":
+        place.put("a.tar.gz", gzip.compress(tarred({"a.jsonl": lines}), 6))
     else:
         with zipfile.ZipFile(place.input / "a.zip", "w", zipfile.ZIP_DEFLATED) as file:
             file.writestr("a.jsonl", lines)
     place.put("b.jsonl", good(2))
     used, rejected = used_rejected(place, "--max-decompressed-bytes", 1_000_000)
-    assert rejected == 1
+    assert rejected == (2 if kind == "tar" else 1)  # the member that is cut, and the archive
     assert 1 < used < 1_000_000 // len(good()) + 10
     assert "decompressed" in place.reasons
 
@@ -375,6 +383,87 @@ def test_damaged_compression(place):
     used, rejected = used_rejected(place)
     assert rejected >= 2
     assert used > 1000
+
+
+@row("a tar archive that is cut or damaged")
+def test_cut_tar(place):
+    data = tarred({f"{name}.jsonl": (good() + b"\n") * 100 for name in "abc"})
+    place.put("a.tar", data[: len(data) // 2])
+    used, rejected = used_rejected(place)
+    assert 100 < used < 200
+    assert 1 <= rejected <= 2
+    assert "the tar archive is damaged" in place.reasons
+
+
+@row("a link, a device, a pipe or a file with holes in a tar archive, called like a data file")
+def test_links_in_tar(place):
+    links = [("a.json", tarfile.SYMTYPE, "/etc/passwd"), ("b.json", tarfile.CHRTYPE, "")]
+    place.put("a.tar", tarred({"x.jsonl": good()}, links=links))
+    assert used_rejected(place) == (1, 2)
+    assert "links in archives are not followed" in place.reasons
+
+
+@row(
+    "files that belong to a record and are larger than the limit of a record, each alone or all "
+    "together"
+)
+def test_large_side_files(place):
+    for folder, size in {"alone": 2000, "together": 600}.items():
+        place.put(f"{folder}/base_state.json", b'{"conversation": 1}')
+        for name in "ab":
+            place.put(f"{folder}/events/{name}.json", b'"%s"' % (b"x" * size))
+    form = f"{FOLDER_FORMATS}:CONVERSATIONS"
+    counts = place.counts("--from", form, "--max-record-bytes", 1000)
+    assert counts == {**counts, "trajectories": 1, "used": 3, "rejected": 3}
+    assert "larger together than the limit" in place.reasons
+
+
+@row("an SQLite database that is torn or damaged")
+def test_damaged_database(place):
+    path = sqlite_formats.made(place.input / "a.db", sessions=50, messages=50)
+    data = bytearray(path.read_bytes())
+    at = data.index(b"s40m7s40") // 4096 * 4096
+    data[at : at + 4096] = bytes(4096)
+    path.write_bytes(data)
+    used, rejected = used_rejected(place, "--from", f"{sqlite_formats.__file__}:TABLES")
+    assert used >= 30
+    assert rejected >= 1
+    assert "the SQLite database is damaged" in place.reasons
+
+
+@row("an SQLite database with a change that was not finished (`-journal`)")
+def test_unfinished_database(place):
+    path = sqlite_formats.made(place.input / "a.db")
+    place.put("a.db-journal", b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" + bytes(600))
+    sqlite_formats.made(place.input / "b.db")
+    form = ("--from", f"{sqlite_formats.__file__}:TABLES")
+    assert used_rejected(place, *form) == (3, 1)
+    shutil.rmtree(place.out)
+    ran = place.convert(*form, source=path)
+    assert ran.code == 3
+    assert "open it once with the program that wrote it" in ran.err
+
+
+@row("an SQLite database that is made to keep a reader busy")
+def test_busy_database(place):
+    path = sqlite_formats.made(place.input / "a.db", more="DROP TABLE part;")
+    with closing(sqlite3.connect(path)) as connection:
+        endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)"
+        connection.execute(f"CREATE VIEW part AS {endless} SELECT 's1' AS session_id, x FROM n")
+        connection.commit()
+    counts = place.counts("--from", f"{sqlite_formats.__file__}:TABLES")
+    assert counts == {**counts, "used": 3, "skipped": 1, "rejected": 0}
+
+
+@row("an SQLite database in an archive or a compressed file")
+def test_packed_database(place):
+    data = sqlite_formats.made(place.root / "a.db").read_bytes()
+    place.put("a.tar", tarred({"a.db": data}))
+    place.put("b.jsonl", good())
+    assert used_rejected(place) == (1, 1)
+    assert "unpack it first" in place.reasons
+    shutil.rmtree(place.out)
+    assert place.convert(source=place.put("c.json.gz", gzip.compress(data))).code == 3
 
 
 # ---- the input changes ---------------------------------------------------------------------------

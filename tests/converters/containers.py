@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -40,6 +41,21 @@ def zipped(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> byt
     with zipfile.ZipFile(sink, "w", method) as archive:
         for name, data in members.items():
             archive.writestr(zipfile.ZipInfo(name), data, method)
+    return sink.getvalue()
+
+
+def tarred(members, form=tarfile.PAX_FORMAT, links=()):
+    """A tar archive: name -> bytes, and links (name, kind, target)."""
+    sink = io.BytesIO()
+    with tarfile.open(fileobj=sink, mode="w", format=form) as archive:
+        for name, data in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+        for name, kind, target in links:
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = kind, target
+            archive.addfile(info)
     return sink.getvalue()
 
 

@@ -1,5 +1,7 @@
 """Only what an earlier store does not hold is read."""
 
+import gzip
+
 import pytest
 
 import adp
@@ -12,7 +14,7 @@ from adp.converters.since import fingerprint_of
 from adp_schema.errors import NothingNewError, StoreError
 from adp_schema.ids import digest
 from adp_schema.store import Store
-from tests.converters.containers import OPENAI, chat, converted, lines, rejections, write_all
+from tests.converters.containers import OPENAI, chat, converted, lines, rejections, write_all, zst
 
 
 def files_of(store):
@@ -103,3 +105,32 @@ def test_a_run_that_was_stopped_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr(run, "convert_shard", work)
     convert(sources, str(tmp_path / "s"), options=options)
     assert files_of(Store.open(str(tmp_path / "s"))) == {"b.jsonl"}
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_compressed_sessions_are_known_again(tmp_path, suffix):
+    pack = {".gz": lambda data: gzip.compress(data, mtime=0), ".zst": zst}[suffix]
+    (tmp_path / "in").mkdir()
+    for name in ("a", "b"):
+        data = lines([{"type": "session", "harness": "h", "id": name}, *chat(1)["messages"]])
+        (tmp_path / "in" / f"{name}.jsonl{suffix}").write_bytes(pack(data))
+    old = converted(tmp_path / "in", tmp_path / "old", ConvertOptions())
+    rows = old.scan("sources").collect().to_dicts()
+    assert {(row["framing"], row["used"], row["rejected"]) for row in rows} == {("session", 1, 0)}
+    with pytest.raises(NothingNewError):
+        adp.convert(tmp_path / "in", tmp_path / "none", since=tmp_path / "old")
+    data = lines([{"type": "session", "harness": "h", "id": "c"}])
+    (tmp_path / "in" / f"c.jsonl{suffix}").write_bytes(pack(data))
+    new = adp.convert(tmp_path / "in", tmp_path / "new", since=tmp_path / "old")
+    assert files_of(new) == {f"c.jsonl{suffix}"}
+    assert [t.source_id for t in new.trajectories()] == ["c"]
+
+
+def test_a_compressed_session_that_is_cut_is_one_reject(tmp_path):
+    session = [{"type": "session", "harness": "h", "id": "a"}, *chat(1)["messages"] * 50]
+    data = gzip.compress(lines(session), mtime=0)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.jsonl.gz").write_bytes(data[: len(data) // 2])
+    (tmp_path / "in" / "b.jsonl.gz").write_bytes(data)
+    counts = converted(tmp_path / "in", tmp_path / "s", ConvertOptions()).manifest.counts
+    assert (counts.records, counts.used, counts.rejected) == (2, 1, 1)

@@ -12,5 +12,5 @@ def show_completeness(figures: list[CompletenessFigures]) -> None:
         lacking = row.missing()
         runs = counted(row.trajectories, "trajectory", "trajectories")
         compacted = f"; {row.compacted:,} compacted" if row.compacted else ""
-        said = f"missing {', '.join(lacking)}" if lacking else "complete"
-        say(f"{row.group or 'all'}: {runs}, {said}{compacted}")
+        lacks = f"missing {', '.join(lacking)}" if lacking else "complete"
+        say(f"{row.group or 'all'}: {runs}, {lacks}{compacted}")

@@ -80,10 +80,10 @@ def convert(
 ) -> None:
     """Convert traces, logs and data sets into a store.
 
-    The format is recognised by itself; so are gz, zst and zip. A record that cannot be converted
-    is set aside with its reason and stops nothing; see adp rejects. A stopped run goes on when it
-    is called again. In folders, hidden files and stores are passed over, and links that lead out
-    of them are not followed.
+    The format is recognised by itself; so are gz, zst, zip and tar. A record that cannot be
+    converted is set aside with its reason and stops nothing; see adp rejects. A stopped run goes
+    on when it is called again. In folders, hidden files and stores are passed over, and links
+    that lead out of them are not followed.
     """
     options = run.ConvertOptions(
         format=format_name,

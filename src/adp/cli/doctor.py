@@ -10,6 +10,7 @@ from adp.cli.completeness_text import show_completeness
 from adp.cli.manifest_text import top
 from adp.cli.options import FollowLinks, JsonReport
 from adp.cli.text import counted, epilog, print_json, print_table, progress_bar, say
+from adp.converters.framing import SIDE_FRAMINGS
 from adp.converters.run import ConvertOptions
 from adp.workflows.doctor import Diagnosis, diagnose
 
@@ -48,14 +49,14 @@ def _show(report: Diagnosis) -> None:
          f"{file.skipped:,}", f"{file.rejected:,}", f"{file.steps:,}", f"{file.calls:,}",
          f"{file.paired:,}", f"{file.reasoning:,}", f"{file.errors:,}")
         for file in report.files
-        if file.framing != "side"
+        if file.framing not in SIDE_FRAMINGS
     ]  # fmt: skip
     print_table(heads, rows, right=heads[3:], fold=["file", "format", "version"])
-    sides = sum(file.framing == "side" for file in report.files)
+    sides = sum(file.framing in SIDE_FRAMINGS for file in report.files)
     counts = report.counts
-    beside = f", {counted(sides, 'file')} of these beside others" if sides else ""
+    remark = f", {counted(sides, 'file')} of these beside others" if sides else ""
     say(f"\nrecords {counts.records:,} = used {counts.used:,} + skipped {counts.skipped:,} + "
-        f"rejected {counts.rejected:,}{beside}")  # fmt: skip
+        f"rejected {counts.rejected:,}{remark}")  # fmt: skip
     show_completeness(report.formats)
     for file in report.files:
         if file.reason:

@@ -17,7 +17,8 @@ from typing import Any
 
 from adp.converters import framing
 from adp.converters.files.limits import ConvertLimits
-from adp.converters.framing import ByteRange, Frame
+from adp.converters.files.members import Unpacking
+from adp.converters.framing import SIDE_FRAMINGS, ByteRange, Frame
 from adp.converters.inputs import STDIN, collect
 from adp.converters.leaves import (
     Leaf,
@@ -32,12 +33,14 @@ from adp.converters.plan import choose
 from adp.converters.registry import formats
 from adp.converters.row_differences import EXTRA, FORM, LOST, differences, kept_in, verdict_of
 from adp.converters.session_folders import resolve
-from adp.converters.shard import as_record_error, read_side_files
+from adp.converters.shard import as_record_error
+from adp.converters.side_contents import SideContents
 from adp.core.progress import Progress, Silent
 from adp_schema import jsontext
 from adp_schema.errors import InputError, RecordError
 from adp_schema.losses import general_path
 from adp_schema.protocols import Converter, SkipRecordError
+from adp_schema.scratch import ScratchFolder
 
 DECIDES = "decides"
 REPORTED = "reported"
@@ -133,7 +136,9 @@ def conformance(
     converter = formats.get(name)
     report = ConformanceReport(converter.name)
     paths: dict[str, LeafPath] = {}
-    files = choose(collect(resolve([*sources])), name, None, limits)
+    scratch = ScratchFolder("unpacked")  # as long as this function runs
+    unpacking = Unpacking(scratch.path, limits)
+    files = choose(collect(resolve([*sources]), unpacking=unpacking), name, None, limits)
     progress.total(sum(file.size for file in files))
     for file in files:
         report.files += 1
@@ -163,13 +168,16 @@ def _trials(
     converter: Converter, piece: ByteRange, limits: ConvertLimits, report: ConformanceReport
 ) -> Iterator[tuple[str, _Trial]]:
     """The records that can be used, each with its place; the others are counted."""
-    if piece.framing == "side":  # read with the file that it belongs to
+    if piece.framing in SIDE_FRAMINGS:  # read with the file that it belongs to
         return
-    side_files: Mapping[str, bytes] = read_side_files(piece, limits)
+    side_files: Mapping[str, bytes]
+    side_files, fault = SideContents(limits).of(piece)
     for frame in framing.frames(piece, limits):
         report.records += 1
         try:
             frame.check(limits)
+            if fault:
+                raise RecordError(fault)
             trial = _Trial(converter, frame, side_files, report)
         except (SkipRecordError, RecordError) as error:
             reason = getattr(error, "reason", None) or str(error)
@@ -177,7 +185,7 @@ def _trials(
         else:
             report.used += 1
             yield f"{piece.source_file}#{frame.number}", trial
-        side_files = {}
+        side_files, fault = {}, ""
 
 
 class _Trial:

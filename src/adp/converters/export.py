@@ -47,6 +47,7 @@ from adp_schema.verification import cannot_write
 _SUFFIXES = {
     **{"jsonl": ".jsonl", "json_array": ".json", "json": ".json", "parquet": ".parquet"},
     "session": ".jsonl",
+    "sqlite": ".jsonl",
 }
 
 
@@ -201,6 +202,8 @@ def _target_name(
 ) -> str:
     """Relative path of an output file, without a way out of the folder."""
     path = _safe(name)
+    if source is not None and source["framing"] == "sqlite":
+        return str(path.with_suffix(_SUFFIXES["sqlite"])) if not single else str(path)
     if single or (source is not None and source["source_format"] == converter.name):
         return str(path)
     return str(without_compression(path).with_suffix(_SUFFIXES[converter.container]))
@@ -287,6 +290,8 @@ def _write(
         suffix = without_compression(target).suffix
         if suffix in (".jsonl", ".ndjson") and framing != "session":
             framing = "jsonl"
+    if framing == "sqlite":
+        framing = "jsonl"  # no database is written
     style = json.loads(source["style"]) if source is not None and same else default_style(framing)
     if framing == "json":
         # A file holds one document; several records, or none, need an array around them.

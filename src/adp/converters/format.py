@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from adp.converters.files.sqlite import SqliteShape
 from adp_schema.model import Trajectory
 
 
@@ -13,6 +14,8 @@ class Format:
     recognised = ""
     versions = ""
     flavours: tuple[str, ...] = ()
+    database: SqliteShape | None = None
+    """Where the sessions lie in an SQLite database, if the format keeps them in one."""
 
     def side_files(self, source_file: str) -> tuple[str, ...]:
         """None: a file stands alone."""

@@ -8,7 +8,10 @@
 - ``session``: the whole file is one record too, and its lines are the items of a list. A converter
   whose container is ``session`` gets them as a JSON array.
 - ``parquet``: a record a row, written as JSON (see `adp.converters.parquet_rows`).
+- ``sqlite``: a record a session of an SQLite database (see `adp.converters.sqlite_records`).
 - ``side``: the whole file belongs to another one, which is converted together with it.
+- ``log``: the same, of the changes that SQLite keeps beside a database. They are read as a part of
+  it, not given to the converter; ``index`` says where in the log they are, and is not read.
 
 A compressed file, and a member of an archive, is cut by its decompressed bytes; so are offsets.
 """
@@ -21,12 +24,17 @@ from typing import Any, BinaryIO
 
 from adp.converters.files.json_values import JsonScanner, Value, is_closed
 from adp.converters.files.limits import ConvertLimits, Gathered
+from adp.converters.files.sqlite import SqliteShape
 from adp.converters.files.streams import InputPlace, InputStream
 from adp.core.input_files import open_file
 from adp_schema.errors import RecordError
 from adp_schema.ids import digest
+from adp_schema.protocols import SkipRecordError
 
 SHARD_BYTES = 128 << 20
+SIDE_FRAMINGS = frozenset({"side", "log", "index"})
+"""The framings of files that belong to another one."""
+
 _CHUNK = 4 << 20
 _BOM = b"\xef\xbb\xbf"
 _DEFAULT = ConvertLimits()
@@ -34,10 +42,18 @@ _DEFAULT = ConvertLimits()
 
 @dataclass(frozen=True)
 class SideFile:
-    """A file that is given to the converter together with its owner."""
+    """A file that belongs to another one.
+
+    Attributes:
+        source_file: its path relative to the root of the conversion.
+        place: where its bytes lie.
+        framing: ``side`` when the converter gets its contents together with the owner's record,
+            ``log`` or ``index`` when it is what SQLite keeps beside a database.
+    """
 
     source_file: str
     place: InputPlace
+    framing: str = "side"
 
 
 @dataclass(frozen=True)
@@ -54,6 +70,7 @@ class ByteRange:
         first: number of the first line or record in the range, from 1.
         seq: position of the file's first byte in the whole input.
         sides: files that go with the first record.
+        database: where the sessions lie in an SQLite database.
     """
 
     place: InputPlace
@@ -64,6 +81,7 @@ class ByteRange:
     first: int = 1
     seq: int = 0
     sides: tuple[SideFile, ...] = ()
+    database: SqliteShape | None = None
 
 
 @dataclass(slots=True)
@@ -77,6 +95,7 @@ class Frame:
         size: its length in bytes.
         error: why it is none, such as a file that ends inside it.
         hash: blake2b-128 of its bytes when ``data`` does not hold them all.
+        skip: why it is no trajectory, when its container knows that.
     """
 
     data: bytes
@@ -85,6 +104,7 @@ class Frame:
     size: int
     error: str = ""
     hash: str = ""
+    skip: str = ""
 
     def source_hash(self) -> str:
         """blake2b-128 of its bytes."""
@@ -95,11 +115,20 @@ class Frame:
 
         Raises:
             RecordError: it is refused.
+            SkipRecordError: it is no trajectory.
         """
         if self.error:
             raise RecordError(self.error)
+        if self.skip:
+            raise SkipRecordError(self.skip)
         limits.check_size(self.size)
         limits.check_depth(self.data)
+
+
+def log_of(sides: tuple[SideFile, ...]) -> str | None:
+    """The path of the changes that are kept beside a database; None when there are none."""
+    places = [side.place for side in sides if side.framing == "log"]
+    return next((place.path for place in places if place.size), None)
 
 
 def frames(
@@ -114,6 +143,13 @@ def frames(
     """
     if piece.framing == "parquet":
         yield from _rows(piece)
+        return
+    if piece.framing == "sqlite":
+        yield from _sessions(piece, limits)
+        return
+    if piece.framing == "index":
+        reason = "SQLite makes it anew out of the log beside it, which is read"
+        yield Frame(b"", 1, 0, piece.end, skip=reason)
         return
     with InputStream(piece.place, limits) as source:
         yield from _READERS[piece.framing](source, piece, limits)
@@ -134,6 +170,14 @@ def _rows(piece: ByteRange) -> Iterator[Frame]:
     except (pa.ArrowException, OSError) as error:
         reason = f"the Parquet file is damaged from here on ({str(error).splitlines()[0]})"
         yield Frame(b"", next_row + 1, next_row, 0, reason)
+
+
+def _sessions(piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
+    from adp.converters.sqlite_records import database_frames
+
+    if piece.database is not None:
+        log = log_of(piece.sides)
+        yield from database_frames(piece.place.path, log, piece.database, limits)
 
 
 def _lines(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
@@ -252,6 +296,7 @@ _READERS: dict[str, Callable[[InputStream, ByteRange, ConvertLimits], Iterator[F
     "json": _document,
     "session": _session,
     "side": _side,
+    "log": _side,
 }
 
 

@@ -6,20 +6,19 @@ import os
 import re
 import shutil
 import sys
-import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from adp.converters.files import archives
+from adp.converters.files.members import Unpacking, archive_kind, tar_listing, zip_listing
 from adp.converters.files.streams import InputPlace
 from adp.converters.files.walk import (
-    ARCHIVES,
     COMPRESSIONS,
     DATA_SUFFIXES,
     WalkedFiles,
     base_of,
+    is_archive_name,
     is_data,
     is_hidden,
     is_pattern,
@@ -28,6 +27,7 @@ from adp.converters.files.walk import (
     walk,
 )
 from adp.converters.known import looks_like, recognise_known
+from adp.converters.registry import formats
 from adp.core.input_files import Located, Roots
 from adp_schema.errors import InputError
 from adp_schema.ids import digest_file, numbered
@@ -67,7 +67,7 @@ class InputFile:
     def dataset(self) -> str:
         """The data set when none is given: the first folder of the path, else the file's stem."""
         first, *rest = self.source_file.split("/")
-        if rest and Path(first).suffix.lower() not in ARCHIVES:
+        if rest and not is_archive_name(first):
             return first
         return first.split(".")[0] or first
 
@@ -87,7 +87,13 @@ class Inputs:
     roots: Roots = field(default_factory=lambda: Roots([]))
 
 
-def collect(sources: list[str], spool: Path | None = None, *, follow_links: bool = False) -> Inputs:
+def collect(
+    sources: list[str],
+    spool: Path | None = None,
+    *,
+    follow_links: bool = False,
+    unpacking: Unpacking | None = None,
+) -> Inputs:
     """Find the inputs of a conversion, in the order given; folders are walked sorted.
 
     Paths are relative to the folder itself when a single folder is given, else to the folder
@@ -98,10 +104,12 @@ def collect(sources: list[str], spool: Path | None = None, *, follow_links: bool
         sources: files, folders, patterns, and ``-`` for standard input.
         spool: where standard input is put.
         follow_links: read what links lead to, wherever that is.
+        unpacking: where compressed archives are unpacked.
 
     Raises:
         InputError: a source does not exist, or holds no data file.
     """
+    unpacking = unpacking or Unpacking()
     if not sources:
         raise InputError("no input was given; name at least one file or folder")
     given: list[tuple[Path, bool]] = []
@@ -118,12 +126,12 @@ def collect(sources: list[str], spool: Path | None = None, *, follow_links: bool
     root = _root([path for path, _ in given])
     results: dict[str, InputFile] = {}
     if piped:
-        for item in _inputs_of(_spooled(spool), "stdin", roots, named=True):
+        for item in _inputs_of(_spooled(spool), "stdin", roots, True, unpacking):
             _add(results, item)
     for path, named in given:
         # Paths below a folder above the home folder would tell where that one is.
         base = path.absolute().parent if len(given) > 1 and _is_above_home(root) else root
-        for item in _of(path, base, roots, named):
+        for item in _of(path, base, roots, named, unpacking):
             _add(results, item)
     return Inputs(list(results.values()), any(path.is_dir() for path, _ in given), roots)
 
@@ -137,7 +145,9 @@ def _named(sources: list[str], spool: Path | None) -> Iterator[Path]:
             yield spool
 
 
-def collect_below(root: Path, given: list[tuple[Path, bool]]) -> Inputs:
+def collect_below(
+    root: Path, given: list[tuple[Path, bool]], unpacking: Unpacking | None = None
+) -> Inputs:
     """Find the inputs of a conversion below a folder of our own, whatever part of it is read.
 
     Links in it are followed.
@@ -145,6 +155,7 @@ def collect_below(root: Path, given: list[tuple[Path, bool]]) -> Inputs:
     Args:
         root: the folder that all names are relative to.
         given: files and folders in it, and whether each was named rather than found.
+        unpacking: where compressed archives are unpacked.
 
     Raises:
         InputError: a folder holds no data file.
@@ -152,7 +163,7 @@ def collect_below(root: Path, given: list[tuple[Path, bool]]) -> Inputs:
     roots = Roots([root], follow_links=True)
     results: dict[str, InputFile] = {}
     for path, named in given:
-        for item in _of(path, root.absolute(), roots, named):
+        for item in _of(path, root.absolute(), roots, named, unpacking or Unpacking()):
             _add(results, item)
     return Inputs(list(results.values()), any(path.is_dir() for path, _ in given), roots)
 
@@ -209,10 +220,12 @@ def _existing(path: Path) -> Path:
     return path
 
 
-def _of(path: Path, root: Path, roots: Roots, named: bool) -> Iterator[InputFile]:
+def _of(
+    path: Path, root: Path, roots: Roots, named: bool, unpacking: Unpacking
+) -> Iterator[InputFile]:
     """The inputs that a path stands for."""
     if not roots.locate(path).path or not path.is_dir():
-        yield from _inputs_of(path, _name(path, root), roots, named)
+        yield from _inputs_of(path, _name(path, root), roots, named, unpacking)
         return
     result = walk(path, roots=roots)
     if named:
@@ -225,7 +238,7 @@ def _of(path: Path, root: Path, roots: Roots, named: bool) -> Iterator[InputFile
                 continue
             yield _faulty(file, name, fault)
         else:
-            yield from _inputs_of(file, name, roots, named=False)
+            yield from _inputs_of(file, name, roots, False, unpacking)
 
 
 def _faulty(path: Path, name: str, fault: str, named: bool = False) -> InputFile:
@@ -270,15 +283,17 @@ def _name(path: Path, root: Path) -> str:
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
-def _inputs_of(path: Path, name: str, roots: Roots, named: bool) -> Iterator[InputFile]:
+def _inputs_of(
+    path: Path, name: str, roots: Roots, named: bool, unpacking: Unpacking
+) -> Iterator[InputFile]:
     """A file as one input, or as many when it is an archive."""
     place = place_of(roots.locate(path))
     if isinstance(place, str):
         if named:
             raise InputError(f"{path}: {place}; check the path")
         yield _faulty(path, name, place)
-    elif (named or path.suffix.lower() in ARCHIVES) and archives.is_zip(place.path):
-        for item in _members(place, name, named):
+    elif kind := archive_kind(place.path, path.name, named):
+        for item in _members(place, name, named, kind, unpacking):
             yield replace(item, path=str(path))
     else:
         yield InputFile(place, name, named, path=str(path))
@@ -294,27 +309,25 @@ def place_of(value: Located) -> InputPlace | str:
     return InputPlace(value.path, size, value.status.st_mtime_ns, packed=size)
 
 
-def _members(place: InputPlace, name: str, named: bool) -> Iterator[InputFile]:
-    """The data files of a zip archive; their names are labels and lead nowhere."""
-    try:
-        infos = archives.members(place.path, place.size, place.mtime_ns)
-    except (OSError, zipfile.BadZipFile, NotImplementedError, ValueError) as error:
-        yield InputFile(place, name, named, f"the zip archive is damaged ({error})")
-        return
-    if fault := archives.fault_of(infos):
-        yield InputFile(place, name, named, fault)
-        return
+def _members(
+    place: InputPlace, name: str, named: bool, kind: str, unpacking: Unpacking
+) -> Iterator[InputFile]:
+    """The data files of an archive; their names are labels and lead nowhere."""
+    if kind == "zip":
+        listing = zip_listing(place, "inspect" in formats)
+    else:
+        listing = tar_listing(place, kind, unpacking)
     repeats: Counter[str] = Counter()
-    for index, info in sorted(enumerate(infos), key=lambda item: item[1].filename):
-        label = info.filename.replace("\\", "/").encode("utf-8", "backslashreplace").decode()
-        if info.is_dir() or not is_data(label) or is_hidden(label):
+    for member in sorted(listing.members, key=lambda item: item.name):
+        label = member.name
+        if not is_data(label) or is_hidden(label):
             continue
         repeats[label] += 1
-        inside = InputPlace(place.path, place.size, place.mtime_ns, index, info.compress_size)
         source_file = f"{name}/{numbered(label, repeats[label])}"
-        yield InputFile(inside, source_file, named=False, fault=archives.member_fault(info))
-    if not repeats:
-        yield InputFile(place, name, named, "the archive holds no data file")
+        yield InputFile(member.place, source_file, named=False, fault=member.fault)
+    if listing.fault or not repeats:
+        fault = listing.fault or "the archive holds no data file"
+        yield InputFile(place, name, named and not repeats, fault)
 
 
 def _spooled(spool: Path | None) -> Path:

@@ -14,6 +14,7 @@ import msgspec
 import pyarrow as pa
 
 from adp.converters import framing
+from adp.converters.database_plan import plan_database
 from adp.converters.files.detect import detect, layout
 from adp.converters.files.limits import ConvertLimits
 from adp.converters.files.streams import InputStream
@@ -124,7 +125,12 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
     try:
         if not why:
             place, kind, why = detect(item.place, item.source_file, choice.limits)
-        if kind is not None:
+        if kind == "sqlite":
+            plan = plan_database(
+                place, item.source_file, choice.converters, choice.wanted, choice.limits
+            )
+            chosen, why, pieces = plan.format, plan.why, plan.pieces
+        elif kind is not None:
             pieces = framing.pieces_of(place, item.source_file, kind, choice.limits)
             head = _head(pieces, choice.limits)
             chosen, why = _recognise(item, head, choice)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from adp.converters.files.limits import ConvertLimits
+from adp.converters.files.members import Unpacking
 from adp.converters.fingerprint_cache import FingerprintCache
 from adp.converters.hub_source import bring
 from adp.converters.inputs import collect, collect_below
@@ -130,12 +131,15 @@ def _plan(
     try:
         known = earlier(os.fspath(options.since)) if options.since else None
         on_hub = bring(sources, run, report)
+        unpacking = Unpacking(run / "unpacked", options.limits)
         if on_hub is None:
             follow = options.follow_links
-            inputs = collect(resolve(sources), run / "stdin", follow_links=follow)
+            inputs = collect(
+                resolve(sources), run / "stdin", follow_links=follow, unpacking=unpacking
+            )
             dataset, source = options.dataset, ""
         else:
-            inputs = collect_below(on_hub.root, on_hub.given)
+            inputs = collect_below(on_hub.root, on_hub.given, unpacking)
             dataset, source = options.dataset or on_hub.place.name, on_hub.place.url()
         if known is None:
             return make_plan(choose(inputs, options.format, dataset, options.limits), source)

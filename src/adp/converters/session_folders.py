@@ -90,7 +90,7 @@ def look(name: str) -> list[Sessions]:
     """Count what the session folders of an agent hold."""
     answer = []
     for folder in folders_of(name):
-        files = [file for file in walk(folder).files if is_data(file.name) or file.suffix == ".db"]
+        files = [file for file in walk(folder).files if is_data(file.name)]
         answer.append(Sessions(folder, len(files), sum(file.stat().st_size for file in files)))
     return answer
 

@@ -16,9 +16,10 @@ import msgspec
 
 from adp.converters import framing
 from adp.converters.files.limits import KEPT_BYTES, ConvertLimits
-from adp.converters.files.streams import InputStream, beginning, check_unchanged, unreadable
+from adp.converters.files.streams import beginning, check_unchanged, unreadable
 from adp.converters.framing import ByteRange, Frame
 from adp.converters.registry import formats
+from adp.converters.side_contents import SideContents
 from adp.converters.user_format import UserFormat
 from adp_schema import jsontext
 from adp_schema.builder import Origin, RowBuilder
@@ -126,6 +127,8 @@ class _Worker:
         self.reasons: Counter[str] = Counter()
         self.datasets: Counter[str] = Counter()
         self.sides: Mapping[str, bytes] = {}
+        self.side_fault = ""
+        self.side_contents = SideContents(job.limits)
         # A folder of its own: of a run that was killed, a worker may still be at it.
         staged = f"part-{job.index:05d}-{os.getpid()}"
         self.writer = ShardWriter(Path(job.store) / ".run" / staged)
@@ -136,15 +139,17 @@ class _Worker:
             if format_name is None:
                 result.pieces.append(self._reject_file(file, piece, why))
                 continue
-            inputs = [piece.place, *(side.place for side in piece.sides)]
-            for item in inputs:
+            # Whoever reads a database beside us may change the index of its log.
+            items = [(piece.framing, piece.place), *((s.framing, s.place) for s in piece.sides)]
+            places = [place for kind, place in items if kind != "index"]
+            for item in places:
                 check_unchanged(item)
-            if piece.framing == "side":
+            if piece.framing in framing.SIDE_FRAMINGS:
                 result.pieces.append(self._side(file, piece))
             else:
                 converter = formats.get(format_name)
                 result.pieces.append(self._piece(file, piece, converter, dataset))
-            for item in inputs:
+            for item in places:
                 check_unchanged(item)
         self.writer.flush(self.builder)
         store = Path(self.job.store)
@@ -172,7 +177,7 @@ class _Worker:
             "source_file": piece.source_file,
             **self.job.columns,
         }
-        self.sides = read_side_files(piece, self.job.limits)
+        self.sides, self.side_fault = self.side_contents.of(piece)
         for frame in self._frames(piece, out.style):
             source_hash = frame.source_hash()
             hasher.update(bytes.fromhex(source_hash))
@@ -186,7 +191,7 @@ class _Worker:
                 "source_hash": source_hash,
             }
             self._record(frame, Origin(piece.seq + frame.offset, dataset, columns), converter, out)
-            self.sides = {}
+            self.sides, self.side_fault = {}, ""
             if self.builder.is_full():
                 self.writer.flush(self.builder)
         out.hash = hasher.hexdigest()
@@ -207,15 +212,19 @@ class _Worker:
             out.counts.records += 1
             out.ascii = out.ascii and frame.data.isascii()
             try:
-                limits = self.job.limits
-                limits.check_size(frame.size)
+                if piece.framing == "side":
+                    self.job.limits.check_size(frame.size)
                 if frame.error:
                     raise RecordError(frame.error)
             except RecordError as error:
                 self._reject("rejected", piece.seq, piece.source_file, frame, error)
                 out.counts.rejected += 1
             else:
-                out.counts.used += 1
+                if frame.skip:
+                    skip = RecordError(frame.skip)
+                    self._reject("skipped", piece.seq, piece.source_file, frame, skip)
+                out.counts.skipped += bool(frame.skip)
+                out.counts.used += not frame.skip
         out.hash = hasher.hexdigest()
         return out
 
@@ -227,6 +236,8 @@ class _Worker:
         self.builder.begin(origin)
         try:
             frame.check(self.job.limits)
+            if self.side_fault:
+                raise RecordError(self.side_fault)
             self._read(frame, origin, converter)
             self.builder.close_record(self.losses)
             if isinstance(converter, UserFormat):
@@ -309,24 +320,6 @@ class _Worker:
         frame = Frame(data, 1, 0, piece.end)
         self._reject("rejected", piece.seq, piece.source_file, frame, RecordError(why))
         return out
-
-
-def read_side_files(piece: ByteRange, limits: ConvertLimits) -> dict[str, bytes]:
-    """The files that go with the first record of a piece, by their path.
-
-    Raises:
-        InputError: one of them cannot be read.
-    """
-    contents = {}
-    for side in piece.sides:
-        try:
-            with InputStream(side.place, limits) as source:
-                frame = framing.whole_file(source, limits)
-        except OSError as error:
-            raise unreadable(side.place, error) from error
-        if frame.size <= limits.record_bytes and not source.fault:
-            contents[side.source_file] = frame.data
-    return contents
 
 
 def as_record_error(error: Exception) -> RecordError:

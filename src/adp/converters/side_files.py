@@ -2,11 +2,17 @@
 
 A format says which they may be (`Converter.side_files`). Those that are there are read together
 with their owner. They have rows in the table of sources and count as one used record each, but
-make no trajectories of their own.
+make no trajectories of their own. Several owners may share one; it still counts once.
+
+A name with ``*`` in it stands for inputs of the run: ``*`` for any characters but a slash, ``**``
+for any folders. So a file can own a folder of one file a message.
 """
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
@@ -24,6 +30,8 @@ def attach(
 ) -> list[PlannedFile]:
     """Put the files that belong to another one directly after it.
 
+    A file that belongs to another one owns none, and one that owns others belongs to none.
+
     Args:
         inputs: the inputs.
         planned: for each of them its plan, or why it has none.
@@ -32,26 +40,21 @@ def attach(
     Raises:
         InputError: a file that belongs to no other one has no plan.
     """
-    numbers = {item.source_file: number for number, item in enumerate(inputs.files)}
+    names = _InputNames(inputs)
     owned: dict[int, list[PlannedFile]] = {}
     taken: set[str] = set()
     for number, file in enumerate(planned):
         if isinstance(file, InputError) or file.format is None or file.source_file in taken:
             continue
-        if not _may_look_around(inputs, inputs.files[number]):
-            continue
         sides: list[SideFile] = []
-        for name in formats.get(file.format).side_files(file.source_file):
-            other = numbers.get(name)
-            find = _find(inputs, inputs.files[number], name, other)
-            if find is None or other == number or other in owned:
+        for side, fault in _sides_of(file, number, names, limits):
+            if names.numbers.get(side.source_file) in owned:
                 continue
-            place, fault = find[0], find[1] or _too_large(find[0], file, limits)
             if not fault:
-                sides.append(SideFile(name, place))
-            if name not in taken:
-                taken.add(name)
-                owned.setdefault(number, []).append(_planned(name, place, file, fault))
+                sides.append(side)
+            if side.source_file not in taken:
+                taken.add(side.source_file)
+                owned.setdefault(number, []).append(_planned(side, file, fault))
         if sides:
             owned.setdefault(number, [])
             file.pieces[0] = replace(file.pieces[0], sides=tuple(sides))
@@ -65,9 +68,62 @@ def attach(
     return files
 
 
-def _may_look_around(inputs: Inputs, item: InputFile) -> bool:
-    """Whether the user gave the folder or the archive that a file is in, not the file alone."""
-    return item.place.member is not None or (inputs.walked and not item.named)
+class _InputNames:
+    """The names of the inputs, and those that a pattern stands for."""
+
+    def __init__(self, inputs: Inputs) -> None:
+        self.inputs = inputs
+        self.numbers = {item.source_file: number for number, item in enumerate(inputs.files)}
+        self._sorted = sorted(self.numbers)
+        self._matches: dict[str, list[str]] = {}
+
+    def expand(self, candidates: Iterable[str]) -> Iterator[str]:
+        """The candidates, once each, with what the patterns among them stand for, sorted."""
+        names: dict[str, None] = {}
+        for candidate in candidates:
+            name = candidate.removeprefix("./")  # the folder of a file without one is a dot
+            is_pattern = "*" in name and name not in self.numbers
+            names.update(dict.fromkeys(self._matching(name) if is_pattern else [name]))
+        return iter(names)
+
+    def _matching(self, pattern: str) -> list[str]:
+        # Of several owners that share files, each asks for the same pattern.
+        if pattern not in self._matches:
+            regex = _regex(pattern)
+            start = pattern.partition("*")[0]
+            names: list[str] = []
+            for name in self._sorted[bisect_left(self._sorted, start) :]:
+                if not name.startswith(start):
+                    break
+                if regex.fullmatch(name):
+                    names.append(name)
+            self._matches[pattern] = names
+        return self._matches[pattern]
+
+
+def _regex(pattern: str) -> re.Pattern[str]:
+    """A pattern as a regular expression; only the star means anything, for names hold brackets."""
+    words = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*"}
+    parts = re.split(r"(\*\*/|\*\*|\*)", pattern)
+    return re.compile("".join(words.get(part, re.escape(part)) for part in parts), re.DOTALL)
+
+
+def _sides_of(
+    file: PlannedFile, number: int, names: _InputNames, limits: ConvertLimits
+) -> Iterator[tuple[SideFile, str]]:
+    """The files that belong to a file, each with why it is not given to it, if it is not."""
+    item = names.inputs.files[number]
+    for side in file.pieces[0].sides:  # what SQLite keeps beside a database
+        yield side, ""
+    if item.named and item.place.member is None:
+        return  # the user meant this file alone
+    for name in names.expand(formats.get(file.format or "").side_files(file.source_file)):
+        other = names.numbers.get(name)
+        find = _find(names.inputs, item, name, other)
+        if find is None or other == number:
+            continue
+        place, fault = find
+        yield SideFile(name, place), fault or _too_large(place, file, limits)
 
 
 def _find(
@@ -81,6 +137,7 @@ def _find(
     outside = path.is_absolute() or ".." in path.parts
     if (
         owner.place.member is not None
+        or not inputs.walked
         or outside
         or not owner_path.endswith(f"/{owner.source_file}")
     ):
@@ -102,15 +159,16 @@ def _too_large(place: InputPlace, owner: PlannedFile, limits: ConvertLimits) -> 
     )
 
 
-def _planned(name: str, place: InputPlace, owner: PlannedFile, fault: str) -> PlannedFile:
+def _planned(side: SideFile, owner: PlannedFile, fault: str) -> PlannedFile:
     """The plan of a file that belongs to another one, or why it is rejected."""
+    place, name = side.place, side.source_file
     return PlannedFile(
         source_file=name,
         place=place,
         dataset=owner.dataset,
         format=None if fault else owner.format,
         why=fault or "it belongs to a file of this format",
-        framing="side",
+        framing=side.framing,
         style={},
-        pieces=[ByteRange(place, name, "side", 0, place.packed)],
+        pieces=[ByteRange(place, name, side.framing, 0, place.packed)],
     )

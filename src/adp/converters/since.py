@@ -6,6 +6,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from adp.converters import framing
 from adp.converters.files.limits import KEPT_BYTES, ConvertLimits
@@ -93,6 +94,7 @@ def untouched(
         and item.place.member is None
         and entry.format is not None
         and wanted in (None, entry.format)
+        and not Path(f"{item.place.path}-wal").exists()  # a database that is in use
         and (entry.fingerprint, entry.format) in known.prints
     )
 
@@ -154,13 +156,15 @@ def only_new(
     for file in files:
         group = [file.source_file, *_side_names(file)]
         attached.update(group[1:])
-        if file.framing != "side" and any(new.get(name, True) for name in group):
+        if file.framing not in framing.SIDE_FRAMINGS and any(new.get(name, True) for name in group):
             kept.update(group)
             _note_growth(file, known, limits, alone=not group[1:])
     kept.update(
         file.source_file
         for file in files
-        if file.framing == "side" and file.source_file not in attached and new[file.source_file]
+        if file.framing in framing.SIDE_FRAMINGS
+        and file.source_file not in attached
+        and new[file.source_file]
     )
     return [file for file in files if file.source_file in kept and file.pieces]
 

@@ -12,6 +12,7 @@ from zipfile import ZipInfo
 from adp.core.input_files import open_file
 
 STORED, DEFLATED, BZIP2, ZSTANDARD = 0, 8, 12, 93
+SUFFIXES = frozenset({".zip", ".eval"})
 MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 _READABLE = frozenset({STORED, DEFLATED, BZIP2, ZSTANDARD})
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
@@ -47,17 +48,8 @@ def data_start(handle: BinaryIO, info: ZipInfo) -> int | None:
     return info.header_offset + _LOCAL_HEADER.size + int(name) + int(extra)
 
 
-def is_zip(path: str) -> bool:
-    """Whether a file, named without links, begins like a zip archive; False if unreadable."""
-    try:
-        with open_file(path) as file:
-            return file.read(4) in MAGIC
-    except OSError:
-        return False
-
-
 def fault_of(infos: tuple[ZipInfo, ...]) -> str:
-    """Why an archive is not read as a folder of files; empty when it is."""
+    """Why an archive is not read as a folder of files while no format reads its members."""
     if _INSPECT & {info.filename for info in infos}:
         return "it is an evaluation log of Inspect AI; this format is not read yet"
     return ""

@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from adp.converters import json_layout
+from adp.converters.files import sqlite
 from adp.converters.files.json_values import JsonScanner, is_closed
 from adp.converters.files.limits import ConvertLimits
 from adp.converters.files.streams import InputPlace, InputStream
@@ -19,8 +20,10 @@ _BOM = b"\xef\xbb\xbf"
 _MAGIC = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst"}
 _LFS = "it is a Git LFS pointer, not the data; get the data with: git lfs pull"
 _UNREAD = {
+    sqlite.MAGIC: (
+        "an SQLite database in a compressed file or an archive is not read; unpack it first"
+    ),
     b"PK\x03\x04": "it is a zip archive inside another file; unpack it first",
-    b"SQLite format 3\x00": "it is an SQLite database, which is not read",
     b"BZh": "it is compressed with bzip2, which is not read; decompress it first",
     b"\xfd7zXZ\x00": "it is compressed with xz, which is not read; decompress it first",
     b"7z\xbc\xaf": "it is a 7z archive, which is not read; unpack it first",
@@ -51,11 +54,11 @@ def detect(
     if not place.size:
         return place, None, "the file is empty"  # or one of the kernel, which may have no end
     head, fault = _head(place, limits)
-    compression = _compression(head)
+    compression = compression_of_head(head)
     if compression and not fault:
         place = replace(place, compression=compression)
         head, fault = _head(place, limits)
-        if _compression(head):
+        if compression_of_head(head):
             return place, None, "it is compressed twice; decompress it first"
     if not head.strip():
         return place, None, fault or "the file is empty"
@@ -63,18 +66,26 @@ def detect(
         if place.plain:
             return place, "parquet", ""
         return place, None, "Parquet in a compressed file or an archive is not read; unpack it"
-    for magic, why in _UNREAD.items():
-        if head.startswith(magic):
-            return place, None, why
-    if head.lstrip()[:14].lower().startswith((b"<!doctype html", b"<html")):
-        return place, None, "it is a web page, not the data; download the file itself"
-    if head[257:262] == b"ustar":
-        return place, None, "it is a tar archive, which is not read; unpack it first"
+    if head.startswith(sqlite.MAGIC) and place.plain:
+        return place, "sqlite", ""
+    if why := _unread(head):
+        return place, None, why
     framing = _framing(place, _is_lines(name), head, limits)
     return place, framing, "" if framing else "it is not JSON, JSON Lines or Parquet"
 
 
-def _compression(head: bytes) -> str:
+def _unread(head: bytes) -> str:
+    """What a file is that has no records; empty when it may have some."""
+    why = next((why for magic, why in _UNREAD.items() if head.startswith(magic)), "")
+    if head.lstrip()[:14].lower().startswith((b"<!doctype html", b"<html")):
+        return "it is a web page, not the data; download the file itself"
+    if head[257:262] == b"ustar":
+        return "it is a tar archive inside another file; unpack it first"
+    return why
+
+
+def compression_of_head(head: bytes) -> str:
+    """The compression of a file by its first bytes: ``gz``, ``zst`` or nothing."""
     if head[1:4] == b"\x2a\x4d\x18" and head[0] >> 4 == 5:  # a frame that Zstandard skips
         return "zst"
     return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), "")

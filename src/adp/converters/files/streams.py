@@ -40,9 +40,10 @@ class InputPlace:
         path: the file on disk, without links; empty when it must not be read.
         size: its size when the run was planned.
         mtime_ns: its time of change then.
-        member: number of the member when the file is a zip archive.
+        member: number of the member when the file is an archive.
         packed: bytes that the input takes on disk; a member takes a part of its archive.
         compression: ``gz``, ``zst`` or nothing.
+        start: its first byte when it is a member of a tar archive.
     """
 
     path: str
@@ -51,6 +52,7 @@ class InputPlace:
     member: int | None = None
     packed: int = 0
     compression: str = ""
+    start: int | None = None
 
     @property
     def plain(self) -> bool:
@@ -128,6 +130,8 @@ def _unpacked(handle: BinaryIO, place: InputPlace, limits: ConvertLimits) -> Chu
     def opened() -> Chunks:
         if place.member is None:
             return _read(handle, 0, place.size)
+        if place.start is not None:
+            return _read(handle, place.start, place.packed)
         return _member(
             handle, archives.members(place.path, place.size, place.mtime_ns)[place.member]
         )

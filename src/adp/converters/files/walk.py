@@ -12,9 +12,10 @@ from pathlib import Path, PurePosixPath
 from adp.core.input_files import OUTSIDE, Roots
 
 COMPRESSIONS = frozenset({".gz", ".zst", ".zstd"})
-ARCHIVES = frozenset({".zip", ".eval"})
+ARCHIVES = frozenset({".zip", ".eval", ".tar", ".tgz"})
 RECORDS = frozenset({".json", ".jsonl", ".ndjson", ".traj"})
-DATA_SUFFIXES = RECORDS | {".parquet"} | ARCHIVES
+DATABASES = frozenset({".db", ".sqlite", ".sqlite3", ".vscdb"})
+DATA_SUFFIXES = RECORDS | {".parquet"} | ARCHIVES | DATABASES
 _MAGIC = re.compile(r"[*?\[]")
 STORE_MARKS = ("adp.json", "growing.json")
 """Files that only a store has."""
@@ -32,8 +33,29 @@ def is_data(name: str) -> bool:
     if not suffixes:
         return False
     if suffixes[-1] in COMPRESSIONS:
-        return len(suffixes) > 1 and suffixes[-2] in RECORDS
+        return len(suffixes) > 1 and (suffixes[-2] in RECORDS or suffixes[-2] == ".tar")
     return suffixes[-1] in DATA_SUFFIXES
+
+
+def is_tar_name(name: str) -> bool:
+    """Whether a file is called like a tar archive, compressed or not.
+
+    Args:
+        name: its name or path.
+    """
+    suffixes = [suffix.lower() for suffix in PurePosixPath(name).suffixes] or [""]
+    if suffixes[-1] in COMPRESSIONS:
+        suffixes.pop()
+    return suffixes[-1:] in ([".tar"], [".tgz"])
+
+
+def is_archive_name(name: str) -> bool:
+    """Whether a file is called like an archive.
+
+    Args:
+        name: its name or path.
+    """
+    return is_tar_name(name) or PurePosixPath(name).suffix.lower() in ARCHIVES
 
 
 def is_hidden(relative: str) -> bool:
