@@ -2,6 +2,7 @@
 
 READERS = {
     "claude_code": "adp.converters.readers.claude_code:CONVERTER",
+    "claude_stream_json": "adp.converters.readers.claude_stream:CONVERTER",
     "pi": "adp.converters.readers.pi:CONVERTER",
 }
 """Name -> ``module:ATTRIBUTE``."""
