@@ -12,6 +12,8 @@ import pytest
 import adp
 from adp.converters.leaves import read_records
 from adp.converters.registry import formats
+from adp_schema import jsontext
+from adp_schema.protocols import Match
 from tests.fuzz.leaves import read_lines
 
 EXAMPLES = Path(__file__).parent / "examples"
@@ -47,7 +49,11 @@ def test_the_system_prompt_and_the_tools_are_recorded_once(store):
     assert first["text"] == "You help at the mill.\n\n# Tone\nBe brief."
     assert [it["source"] for it in steps(store)].count("system") == 2  # and the compaction
     run = rows(store, f"SELECT * FROM trajectories WHERE source_id = '{SESSION}'")[0]
-    assert [tool["name"] for tool in json.loads(run["tools"])] == ["Bash", "Agent"]
+    assert [tool["name"] for tool in json.loads(run["tools"])] == [
+        "Bash",
+        "Agent",
+        "mcp__mill__open",
+    ]
     assert run["tools_origin"] == "recorded"
     assert (run["agent_version"], run["agent_model"]) == ("2.1.290", "claude-opus-9")
     assert (run["error_type"], run["total_cost_usd"]) == ("server_error", 0.5)
@@ -146,7 +152,7 @@ def test_sidechains_between_the_lines_of_an_old_session_are_subagents(store):
     assert texts == ["Count the east side", None, "Count the west side", "West: 5"]
     turns = steps(store, "01d00000-0000-4000-8000-000000000001")
     assert [it["text"] for it in turns] == [
-        None, "How many hens?", "Two of us count.", "Nine.",
+        None, "How many hens?", "Two of us count the hens.", "Nine.",
     ]  # fmt: skip
     assert (turns[2]["cost_usd"], turns[2]["duration_ms"]) == (0.25, 900)
 
@@ -174,6 +180,27 @@ def test_words_in_an_output_make_no_link():
         {"type": "tool_result", "tool_use_id": "t", "content": "agentId: abc"}]},
         "toolUseResult": {"stdout": "agentId: abc"}}  # fmt: skip
     assert read_lines("claude_code", json.dumps([line]).encode()).rows["links"] == []
+
+
+def test_reasoning_inside_a_result_is_kept():
+    line = {"type": "user", "sessionId": "s", "uuid": "u", "message": {"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": "t", "content": [
+            {"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "Done."}]}]}}  # fmt: skip
+    (row,) = read_lines("claude_code", json.dumps([line]).encode()).rows["observations"]
+    assert row["text"] == "Done."
+    assert json.loads(row["content"])[0]["value"]["thinking"] == "Hm."
+
+
+def test_files_of_other_agents_that_write_such_records_are_left_to_them():
+    sniff = formats.get("claude_code").sniff
+    base = {"uuid": "u", "parentUuid": None, "sessionId": "s", "type": "user"}
+    for more, match in (
+        ({"isSidechain": False, "message": {"role": "user", "content": "Hi."}}, Match.STAMP),
+        ({"message": {"role": "user", "content": "Hi."}}, Match.SHAPE),
+        ({"message": {"role": "user", "parts": [{"text": "Hi."}]}}, Match.NO),
+        ({"type": "system", "systemPayload": {}}, Match.NO),
+    ):
+        assert sniff(jsontext.decode_object(json.dumps({**base, **more}).encode())) is match
 
 
 def test_a_circle_of_parents_ends():

@@ -158,6 +158,23 @@ def make_workflow(maker: Maker, file: File, folder: Path) -> None:
     (folder / "workflows" / f"{run}.json").write_text(json.dumps(record, indent=2))
 
 
+def make_inline(maker: Maker, file: File) -> None:
+    """Agents whose records stand between those of the session, as old versions wrote them."""
+    named = File(maker, file.session, maker.name()[:8])
+    nameless = [File(maker, file.session, "x") for _ in range(2)]
+    call = file.turn(1)[0]
+    for agent in (named, *nameless):
+        agent.work(2)
+    for agent in nameless:
+        for record in agent.records:
+            del record["agentId"]
+    queues = [agent.records for agent in (named, *nameless)]
+    while any(queues):
+        file.records.append(maker.chance.choice([it for it in queues if it]).pop(0))
+    file.result(call, toolUseResult={"status": "completed", "agentId": named.agent})
+    maker.agents.append((call[0], f"{file.session}/agent-{named.agent}"))
+
+
 def make_tree(maker: Maker) -> list[str]:
     """All kinds of files; the ids of the sessions."""
     session = maker.name()
@@ -169,6 +186,7 @@ def make_tree(maker: Maker) -> list[str]:
         name = maker.name()[:8]
         make_agent(maker, session, folder / "subagents", depth, file.start(agentId=name), name)
     make_workflow(maker, file, folder)
+    make_inline(maker, file)
     # A prompt that was written anew, and a response that was asked for again.
     place = file.last
     file.prompt("First words.")
@@ -232,7 +250,8 @@ def test_planted_calls_are_found_once(seed, tmp_path):
     check_links(store, maker, sessions)
     # Only what was written or asked for anew leaves a line; parallel results do not.
     kinds = store.query("SELECT branch_kind AS kind FROM all_trajectories WHERE parent_id <> ''")
-    assert sorted(kinds["kind"].to_pylist()) == ["alternate"] * 3 + ["rewind"] * 3
+    lines = ["alternate"] * 3 + ["rewind"] * 3  # in the session, the fork and the copy
+    assert sorted(kinds["kind"].to_pylist()) == lines + ["subagent"] * 9
 
 
 def check_links(store: Any, maker: Maker, sessions: list[str]) -> None:
@@ -251,3 +270,24 @@ def check_links(store: Any, maker: Maker, sessions: list[str]) -> None:
     assert (main, "continuation", target) in others
     assert (fork, "fork", main) in others
     assert (resumed, "continuation", main) in others
+
+
+def test_copies_that_only_the_other_file_tells_of_have_equal_ids(tmp_path):
+    """Old versions resumed so: the id of the session is the new one, all else is the same."""
+    maker = Maker(tmp_path, 0)
+    file = File(maker, "first")
+    file.work(4)
+    maker.write(maker.root / "first.jsonl", file.records)
+    copies = [{**record, "sessionId": "second"} for record in file.records]
+    maker.write(maker.root / "second.jsonl", copies)
+    store = adp.convert([str(tmp_path / "projects")], str(tmp_path / "store"))
+    (row,) = store.query(
+        "SELECT count(*) AS calls, count(DISTINCT call_id) AS once FROM tool_calls"
+    ).to_pylist()
+    assert (row["calls"], row["once"]) == (2 * len(maker.planted), len(maker.planted))
+    (row,) = store.query(
+        "SELECT count(*) AS copies FROM steps s SEMI JOIN steps o"
+        " ON o.native_id = s.native_id AND o.seq < s.seq"
+    ).to_pylist()
+    (total,) = store.query("SELECT count(*) AS steps FROM steps").to_pylist()
+    assert 2 * row["copies"] == total["steps"]

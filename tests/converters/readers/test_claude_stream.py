@@ -67,6 +67,10 @@ def test_each_format_knows_its_records():
         record = jsontext.decode_object(json.dumps(line).encode())
         assert stream.sniff(record) is not Match.NO
         assert disk.sniff(record) is flow.sniff(record) is Match.NO
-    both = {**LINES[3], "sessionId": "s"}  # newer sessions on disk have both spellings
+    both = {
+        **LINES[3],
+        "sessionId": "s",
+        "isSidechain": False,
+    }  # newer sessions on disk have both spellings
     record = jsontext.decode_object(json.dumps(both).encode())
     assert (disk.sniff(record), stream.sniff(record)) == (Match.STAMP, Match.NO)

@@ -38,25 +38,25 @@ class ClaudeCodeReader(LogReader):
         """A record of a session; without a session id only by its shape."""
         kind = word(record, "type")
         message = inner(record, "message")
-        if "parts" in message:  # Qwen Code's, which are like these
+        if "parts" in message or "systemPayload" in record:  # Qwen Code's, which are like these
             return Match.NO
-        if word(record, "sessionId"):
-            if kind in DISTINCT or (word(record, "uuid") and _CHAT & record.keys()):
-                return Match.STAMP
-            return Match.SHAPE if "requestId" in record and message else Match.NO
-        if kind == "summary" and "leafUuid" in record:
-            return Match.STAMP
-        if kind in ("file-history-snapshot", "file-history-delta") and "messageId" in record:
-            return Match.STAMP
-        if "loglines" in record and jsontext.first_byte(record["loglines"]) == BRACKET:
-            return Match.STAMP
-        chat = kind in ("user", "assistant") and "content" in message
-        return (
-            Match.SHAPE
-            if chat and "timestamp" in record and "session_id" not in record
-            else Match.NO
-        )
+        if session := word(record, "sessionId"):
+            if kind in DISTINCT or (_CHAT & record.keys() and word(record, "uuid")):
+                # iFlow writes the same records, with such ids.
+                return Match.SHAPE if session.startswith("session-") else Match.STAMP
+            return Match.SHAPE if message and {"uuid", "requestId"} & record.keys() else Match.NO
+        if kind == "summary":
+            return Match.STAMP if "leafUuid" in record else Match.NO
+        if kind in ("file-history-snapshot", "file-history-delta"):
+            return Match.STAMP if "messageId" in record else Match.NO
+        if "loglines" in record:
+            listed = jsontext.first_byte(record["loglines"]) == BRACKET
+            return Match.STAMP if listed else Match.NO
+        chat = kind in ("user", "assistant") and "content" in message and "timestamp" in record
+        return Match.SHAPE if chat and "session_id" not in record else Match.NO
 
 
-_CHAT = {"message", "subtype", "attachment", "isSidechain", "userType", "parentUuid"}
+_CHAT = {"isSidechain", "userType", "attachment"}
+"""Keys that one of is in every record of a chat."""
+
 CONVERTER = ClaudeCodeReader()

@@ -6,7 +6,9 @@ How files belong together is known by their paths and by ids, never by the words
     <sid>/subagents/.../agent-<id>.jsonl               source_id <sid>/agent-<id>
     <sid>/workflows/<run>.json                         source_id <sid>/workflow-<run>
 
-A link from the call that started an agent has its ``source_id`` as ``target_id``.
+A link from the call that started an agent has its ``source_id`` as ``target_id``, so links without
+such a trajectory are those whose file is missing. Copies that only the other file tells of (old
+sessions were resumed so) have equal ids: ``steps.native_id`` and ``tool_calls.call_id``.
 """
 
 from __future__ import annotations
@@ -48,8 +50,9 @@ class Identity:
             self.agent_id = next((it for it in agents if it), "") or stem.split("agent-")[-1]
         ids = [self._session_of(it) for it in chats]
         ids = [it for it in ids if it] or [name for it in sources if (name := self._session_of(it))]
-        self.session = stem if stem in ids else (ids[-1] if ids else self._folder("subagents"))
-        self._by_path = stem in ids
+        by_path = self._folder("subagents") if self.is_agent else stem
+        self._by_path = by_path in ids
+        self.session = by_path if self._by_path else (ids[-1] if ids else self._folder("subagents"))
         self._originals = self._find_repeats(sources)
         self._origins: dict[str, str] = {}
         self.owner = self.session
@@ -122,8 +125,9 @@ class Identity:
     def is_copy(self, source: SourceObject) -> bool:
         """Whether a record was copied from another file, or from above in this one."""
         fork = source.child("forkedFrom")
-        self.owner = fork.word("sessionId") or self._session_of(source) or self.session
-        if origin := fork.word("sessionId"):
+        origin = fork.word("sessionId") or source.word("forkedFrom")
+        self.owner = origin or self._session_of(source) or self.session
+        if origin:
             self._origins.setdefault(origin, "fork")
             return True
         other = self._session_of(source)

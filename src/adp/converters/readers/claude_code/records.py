@@ -78,9 +78,10 @@ def _word(raw: Raw | None) -> str:
 
 def set_origin(source: SourceObject, columns: Columns) -> None:
     """Who wrote a prompt, where it was not a person; and who sees it."""
-    if source.first("isMeta") == TRUE:
-        source.drop("isMeta")
-        columns["synthetic"] = True
+    for key in ("isMeta", "isSynthetic"):
+        if source.first(key) == TRUE:
+            source.drop(key)
+            columns["synthetic"] = True
     origin = source.child("origin").word("kind")
     if origin and origin != "human":
         columns["synthetic"], columns["actor"] = True, origin
