@@ -185,7 +185,8 @@ def test_words_in_an_output_make_no_link():
 def test_reasoning_inside_a_result_is_kept():
     line = {"type": "user", "sessionId": "s", "uuid": "u", "message": {"role": "user", "content": [
         {"type": "tool_result", "tool_use_id": "t", "content": [
-            {"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "Done."}]}]}}  # fmt: skip
+            {"type": "thinking", "thinking": "Hm."},
+            {"type": "text", "text": "Done."}]}]}}  # fmt: skip
     (row,) = read_lines("claude_code", json.dumps([line]).encode()).rows["observations"]
     assert row["text"] == "Done."
     assert json.loads(row["content"])[0]["value"]["thinking"] == "Hm."

@@ -22,6 +22,7 @@ from adp.converters.kit.drafts import TrajectoryDraft
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.reading import BRACE
 from adp_schema import jsontext
+from adp_schema.losses import Losses
 from adp_schema.protocols import RawRecord
 
 _CHATS = frozenset({"user", "assistant", "system", "attachment"})
@@ -101,15 +102,20 @@ class Identity:
         run.columns["session_id"] = self.session or None
         if not self.is_agent:
             return
-        folders = self._path.parts[:-1]
-        outer = [name for name in folders if name.startswith("agent-")]
-        parent = f"{self.session}/{outer[-1]}" if outer else self.session
-        if "workflows" in folders and len(folders) > folders.index("workflows") + 1:
-            parent = f"{self.session}/workflow-{folders[folders.index('workflows') + 1]}"
-        run.extra["parent_source_id"] = parent
+        folders, depth = self._path.parts[:-1], 1
         for data in self._record.side_files.values():
             meta = jsontext.is_valid(data) and jsontext.first_byte(data) == BRACE
-            run.extra["meta"] = Raw(data) if meta else data.decode("utf-8", "replace")
+            run.extra["meta"] = Raw(data) if meta else data.decode("utf-8", "backslashreplace")
+            if meta:
+                depth = SourceObject(data, "meta", Losses()).integer_at("spawnDepth") or 1
+        outer = [name for name in folders if name.startswith("agent-")]
+        if "workflows" in folders[:-1]:
+            run_id = folders[folders.index("workflows") + 1]
+            run.extra["parent_source_id"] = f"{self.session}/workflow-{run_id}"
+        elif outer:
+            run.extra["parent_source_id"] = f"{self.session}/{outer[-1]}"
+        elif depth <= 1:  # deeper ones lie in the same folder; only the link to them tells
+            run.extra["parent_source_id"] = self.session
 
     def join(self, source: SourceObject, run: TrajectoryDraft) -> None:
         """Give a branch of a subagent its id: that which the link to it has."""
