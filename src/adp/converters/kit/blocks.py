@@ -56,7 +56,11 @@ class BlockReader:
             if jsontext.first_byte(item) == QUOTE:
                 observation.parts.text(self.builder.text(jsontext.decode_value(item)))
             elif jsontext.first_byte(item) == BRACE:
-                self.part(SourceObject(item, place, self.losses), observation.parts)
+                block = SourceObject(item, place, self.losses)
+                if _PARTS.get(self._kind(block)) is _reasoning or block.first("thought") == TRUE:
+                    observation.parts.opaque(_extra(block))  # no column of results takes it
+                else:
+                    self.part(block, observation.parts)
             else:
                 observation.parts.opaque(jsontext.raw(jsontext.one_line(item)))
 
@@ -79,6 +83,10 @@ class BlockReader:
             _result(self, block)
         else:
             self.part(block, step.parts)
+
+    def answer(self, block: SourceObject) -> ObservationDraft:
+        """Read a block that is the result of a call, for readers that know more of it."""
+        return _result(self, block)
 
     def part(self, block: SourceObject, parts: Parts) -> None:
         """Read a block that is text, reasoning or media; any other is kept whole."""
@@ -145,7 +153,7 @@ def _text(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
     text = block.text("text", "content", "output", "value")
     if text is None:
         return False
-    block.drop("type")
+    _drop_type(block)
     add = parts.reasoning if thought else parts.text
     add(reader.builder.text(text), _extra(block))
     return True
@@ -155,9 +163,15 @@ def _reasoning(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
     text = block.text("thinking", "text", "reasoning", "content", "think", "value")
     if text is None:
         return False
-    block.drop("type")
+    _drop_type(block)
     parts.reasoning(reader.builder.text(text), _extra(block))
     return True
+
+
+def _drop_type(block: SourceObject) -> None:
+    """Drop the type, which the part shows, unless it is no word."""
+    if block.first("type") == QUOTE:
+        block.drop("type")
 
 
 def _extra(block: SourceObject) -> dict[str, Any]:
@@ -245,7 +259,7 @@ def _gemini_call(reader: BlockReader, block: SourceObject, step: StepDraft) -> N
     step.call(call_columns(name, inner.name("id"), arguments), block.rest())
 
 
-def _result(reader: BlockReader, block: SourceObject) -> None:
+def _result(reader: BlockReader, block: SourceObject) -> ObservationDraft:
     """Results that say which call they answer."""
     kind = block.word("type")
     answers = block.name("tool_use_id", "toolCallId", "tool_call_id", "call_id", "id")
@@ -261,6 +275,7 @@ def _result(reader: BlockReader, block: SourceObject) -> None:
     if kind in ("tool_result", "toolResult"):
         block.drop("type")
     draft.extra = block.rest()
+    return draft
 
 
 def _gemini_result(reader: BlockReader, block: SourceObject) -> None:
@@ -281,6 +296,9 @@ def _first(block: SourceObject, *keys: str) -> Raw | None:
             return block.take(key)
     return None
 
+
+TRUE = 0x74
+"""First byte of true."""
 
 _PARTS: dict[str, Callable[[BlockReader, SourceObject, Parts], bool]] = {
     **dict.fromkeys(("text", "input_text", "output_text", "Text", "markdown"), _text),

@@ -138,7 +138,7 @@ class TreeLog(SessionLog):
         for branch in line.branches:
             main = self.run
             kept = before if branch.after is None else counts[branch.after]
-            self.run = TrajectoryDraft(keeps=kept, kind=self.branch_kind)
+            self.run = TrajectoryDraft(keeps=kept, kind=branch.kind or self.branch_kind)
             self.run.columns = {
                 key: main.columns[key] for key in ("agent_name", "agent_version", "agent_model",
                                                    "session_id") if key in main.columns

@@ -14,11 +14,13 @@ class EntryLine:
         entries: places of its entries in the log.
         after: place of the entry that it follows; None at the beginning of the log.
         branches: lines that leave it.
+        kind: ``branch_kind`` of its trajectory; empty for the usual one of the format.
     """
 
     entries: list[int] = field(default_factory=list)
     after: int | None = None
     branches: list[EntryLine] = field(default_factory=list)
+    kind: str = ""
 
 
 def split(

@@ -1,0 +1,111 @@
+"""The output ``stream-json`` of Claude Code, and the messages of the Claude Agent SDK.
+
+The records are like those on disk, with ``session_id``, and without the chain of records. What a
+subagent says stands in between, and names the call that started it (``parent_tool_use_id``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from msgspec import Raw
+
+from adp.converters.kit.session import LogReader, word
+from adp.converters.kit.source_object import SourceObject
+from adp.converters.kit.usage import ANTHROPIC, set_usage
+from adp.converters.readers.claude_code.records import TRUE, words
+from adp.converters.readers.claude_code.session import ClaudeSession
+from adp.converters.reading import BRACE
+from adp_schema.model import Columns
+from adp_schema.protocols import Match
+
+_KEPT = frozenset(
+    {
+        *("stream_event", "tool_progress", "auth_status", "rate_limit_event", "keep_alive"),
+        *("tool_use_summary", "prompt_suggestion", "control_request", "control_response"),
+        *("control_cancel_request", "streamlined_text", "streamlined_tool_use_summary"),
+        *("summary", "transcript_mirror", "conversation_reset"),
+    }
+)
+
+
+class StreamSession(ClaudeSession):
+    """What one run of ``claude -p`` wrote."""
+
+    handlers: ClassVar[Mapping[str, str]] = {**ClaudeSession.handlers, "result": "result"}
+    kept: ClassVar[frozenset[str]] = _KEPT
+
+    def line(self, source: SourceObject) -> None:
+        """Give the trajectory of a subagent its id and its link, and take the record."""
+        call_id = source.word("parent_tool_use_id")
+        if call_id and self.run.kind == "subagent" and "source_id" not in self.run.columns:
+            target = f"{self.identity.session}/{call_id}"
+            self.run.columns["source_id"] = target
+            self.link_agent(call_id, target)
+        self.run.constant(source, "parent_tool_use_id")
+        super().line(source)
+
+    def system(self, source: SourceObject) -> None:
+        """What a run begins with, an edit of the context, or a note."""
+        if source.word("subtype") == "init":
+            for key, column in (("model", "agent_model"), ("claude_code_version", "agent_version")):
+                if text := source.word(key):
+                    self.run.columns.setdefault(column, text)
+        super().system(source)
+
+    def result(self, source: SourceObject) -> None:
+        """How a run, or one turn of it, ended; the event keeps all of it."""
+        columns, subtype = self.run.columns, source.word("subtype")
+        failed = source.first("is_error") == TRUE or subtype.startswith("error")
+        columns["stop_reason"] = subtype or None
+        columns["terminated"] = not failed
+        columns["truncated"] = subtype.startswith("error_max") or None
+        columns["final_answer"] = None if failed else source.word("result") or None
+        columns["error_type"] = (subtype or "error") if failed else None
+        texts = [*words(source.values.get("errors")), source.word("result")]
+        columns["error_message"] = next(filter(None, texts), None) if failed else None
+        copy = SourceObject(None, source.path, self.losses)
+        copy.values = dict(source.values)
+        columns["total_cost_usd"] = copy.number("total_cost_usd")
+        self._totals(copy.child("usage"))
+        if source.first("modelUsage") == BRACE:
+            columns["final_metrics"] = copy.json_object("modelUsage")
+        source.values["type"] = Raw(b'"result"')
+        self.other(source)
+
+    def _totals(self, usage: SourceObject) -> None:
+        """The tokens of the run, when one record says them."""
+        tokens: Columns = {}
+        set_usage(usage, tokens, ANTHROPIC)
+        columns = self.run.columns
+        again = "total_tokens_in" in columns
+        for name in ("tokens_in", "tokens_out", "tokens_cached"):
+            columns[f"total_{name}"] = None if again else tokens.get(name)
+
+
+class StreamReader(LogReader):
+    """The format ``claude_stream_json``."""
+
+    name = "claude_stream_json"
+    title = "The output stream-json of Claude Code"
+    recognised = "a record with a session_id and the type system, result or a message"
+    versions = "reads versions 1.0 to 2.1, and what the Claude Agent SDK passes on"
+    log = StreamSession
+
+    def sniff(self, record: Mapping[str, Raw]) -> Match:
+        """A record with a ``session_id`` and no ``sessionId``."""
+        if not word(record, "session_id") or "sessionId" in record:
+            return Match.NO
+        kind = word(record, "type")
+        if kind == "system":
+            return Match.STAMP if word(record, "subtype") else Match.NO
+        if kind == "result":
+            return Match.STAMP if {"subtype", "is_error"} & record.keys() else Match.NO
+        if kind in ("user", "assistant"):
+            named = "message" in record and "parent_tool_use_id" in record
+            return Match.STAMP if named else (Match.SHAPE if "message" in record else Match.NO)
+        return Match.STAMP if kind == "stream_event" and "event" in record else Match.NO
+
+
+CONVERTER = StreamReader()
