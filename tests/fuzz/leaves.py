@@ -20,6 +20,9 @@ DECIDING = frozenset({"type", "role", "kind", "object", "status", "class", "lc"}
 BLOBS = frozenset({"data", "base64", "file_data"})
 """Keys of base64, which is stored as bytes."""
 
+ID_COLUMNS = ("source_id", "session_id", "target_id", "target_path")
+"""Columns whose values may be made of several values of the source."""
+
 
 def read_lines(name: str, data: bytes, side_files: dict[str, bytes] | None = None) -> Reading:
     """Read one record as the runner does: a second time, sanitised, when it is needed.
@@ -56,11 +59,13 @@ def lost(data: bytes, reading: Reading) -> list[str]:
         reading: what was read from it.
     """
     kept: set[str] = set()
+    joined: set[str] = set()
     for rows in reading.rows.values():
         for row in rows:
+            joined.update(str(row[name]) for name in ID_COLUMNS if row.get(name))
             for value in row.values():
                 kept.update(words(value))
-    texts = "\n".join(word for word in kept if JOINT in word)
+    texts = "\n".join([*joined, *(word for word in kept if JOINT in word)])
     reported = [item["path"] for item in reading.losses]
     missing = []
     for path, key, value in leaves(json.loads(data)):
@@ -69,7 +74,7 @@ def lost(data: bytes, reading: Reading) -> list[str]:
         word = _word(value)
         if word in kept or any(path.startswith(place) for place in reported):
             continue
-        if word in texts:  # the texts of a message are joined in one cell
+        if len(word) > 2 and word in texts:  # the texts of a message are joined in one cell
             continue
         if ";base64," in word or (key in BLOBS and _is_base64(word)):
             continue  # lifted out into media, by its bytes
