@@ -1,6 +1,7 @@
 """Formats that are only read, a module each, made with `adp.converters.kit`."""
 
 READERS = {
+    "codex": "adp.converters.readers.codex.read:CONVERTER",
     "pi": "adp.converters.readers.pi:CONVERTER",
 }
 """Name -> ``module:ATTRIBUTE``."""
