@@ -2,6 +2,7 @@
 
 READERS = {
     "codex": "adp.converters.readers.codex.read:CONVERTER",
+    "gemini_cli": "adp.converters.readers.gemini_cli:CONVERTER",
     "pi": "adp.converters.readers.pi:CONVERTER",
 }
 """Name -> ``module:ATTRIBUTE``."""
