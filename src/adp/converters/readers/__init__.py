@@ -4,5 +4,6 @@ READERS = {
     "codex": "adp.converters.readers.codex.read:CONVERTER",
     "gemini_cli": "adp.converters.readers.gemini_cli:CONVERTER",
     "pi": "adp.converters.readers.pi:CONVERTER",
+    "qwen_code": "adp.converters.readers.qwen_code:CONVERTER",
 }
 """Name -> ``module:ATTRIBUTE``."""

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from msgspec import Raw
 
-from adp.converters.kit.blocks import call_columns
+from adp.converters.kit.blocks import call_columns, function_response
 from adp.converters.kit.drafts import ObservationDraft, StepDraft
 from adp.converters.kit.lines import log_lines
 from adp.converters.kit.session import LogReader, TreeLog, word
@@ -288,7 +288,6 @@ class GeminiSession(TreeLog):
 
     def _result(self, source: SourceObject, draft: ObservationDraft) -> None:
         draft.columns["error_type"] = source.text("errorType")
-        draft.columns["structured"] = source.json_object("resultDisplay")
         if source.first("result") == BRACKET:
             parts = source.objects("result")
         else:
@@ -300,17 +299,17 @@ class GeminiSession(TreeLog):
             if not response:
                 self.blocks.part(part, draft.parts)
                 continue
-            inner = response.child("response")
-            text = inner.text("output", "error", "result", "content")
-            if text is not None:
-                draft.parts.text(self.builder.text(text))
             for key, known in (("id", draft.answers), ("name", draft.columns["name"])):
                 if known and response.word(key) == known:
                     response.drop(key)
-            for media in response.objects("parts"):
-                self.blocks.part(media, draft.parts)
+            function_response(self.blocks, response, draft)
             if left := part.rest():
                 draft.extra.setdefault("result", []).append(left)
+        shown = source.json_object("resultDisplay")
+        if shown is not None and draft.columns.get("structured") is None:
+            draft.columns["structured"] = shown
+        elif shown is not None:
+            draft.extra["resultDisplay"] = jsontext.raw(shown)
 
     def note(self, source: SourceObject) -> None:
         """What the program told its user."""
