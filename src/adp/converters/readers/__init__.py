@@ -3,6 +3,7 @@
 READERS = {
     "codex": "adp.converters.readers.codex.read:CONVERTER",
     "gemini_cli": "adp.converters.readers.gemini_cli:CONVERTER",
+    "kimi_code": "adp.converters.readers.kimi_code:CONVERTER",
     "pi": "adp.converters.readers.pi:CONVERTER",
     "qwen_code": "adp.converters.readers.qwen_code:CONVERTER",
 }

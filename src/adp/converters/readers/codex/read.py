@@ -14,6 +14,7 @@ from typing import ClassVar
 from msgspec import Raw
 
 from adp.converters.kit.lines import log_lines
+from adp.converters.kit.repeats import Repeats
 from adp.converters.kit.session import LogReader, SessionLog, inner, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
@@ -22,7 +23,7 @@ from adp.converters.readers.codex.executions import Executions
 from adp.converters.readers.codex.history import History
 from adp.converters.readers.codex.items import Items
 from adp.converters.readers.codex.session_meta import CopiedContext, take_meta
-from adp.converters.readers.codex.turns import ModelTurns, Repeats, rest_of
+from adp.converters.readers.codex.turns import ModelTurns, rest_of
 from adp.converters.readers.codex.twins import Twins
 from adp.converters.reading import BRACE, BRACKET
 from adp_schema import jsontext
