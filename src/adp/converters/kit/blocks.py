@@ -282,12 +282,28 @@ def _gemini_result(reader: BlockReader, block: SourceObject) -> None:
     inner = block.child("functionResponse") or block.child("function_response")
     name, answers = inner.text("name"), inner.name("id")
     draft = reader.run.observe({"name": name}, answers=answers, by_order=True)
+    function_response(reader, inner, draft)
+    draft.extra = block.rest()
+
+
+def function_response(reader: BlockReader, inner: SourceObject, draft: ObservationDraft) -> None:
+    """Read what a function of Gemini answered into an observation.
+
+    Args:
+        reader: of the session.
+        inner: the value of ``functionResponse``.
+        draft: takes text, media and errors.
+    """
     response = inner.child("response")
-    text = response.text("output", "result") if response else None
+    if not response:
+        draft.columns["structured"] = inner.json("response")
+    elif response.first("error") == QUOTE:
+        draft.columns["is_error"] = True
+    text = response.text("output", "error", "result", "content")
     if text is not None:
         draft.parts.text(reader.builder.text(text))
-    draft.columns["structured"] = inner.json("response") if not response else None
-    draft.extra = block.rest()
+    for part in inner.objects("parts"):
+        reader.part(part, draft.parts)
 
 
 def _first(block: SourceObject, *keys: str) -> Raw | None:

@@ -20,6 +20,7 @@ class UsageKeys:
         reasoning: written tokens that were reasoning.
         cost: US dollars.
         apart: whether ``prompt`` leaves out those of the cache.
+        total: all tokens; where it has room for ``reasoning`` beside ``written``, both count.
     """
 
     prompt: tuple[str, ...] = ()
@@ -29,6 +30,7 @@ class UsageKeys:
     reasoning: tuple[str, ...] = ()
     cost: tuple[str, ...] = ()
     apart: bool = False
+    total: tuple[str, ...] = ()
 
 
 ANTHROPIC = UsageKeys(
@@ -53,6 +55,7 @@ GEMINI = UsageKeys(
     written=("output", "candidatesTokenCount", "candidates_token_count"),
     cached=("cached", "cachedContentTokenCount", "cached_content_token_count"),
     reasoning=("thoughts", "thoughtsTokenCount", "thoughts_token_count"),
+    total=("total", "totalTokenCount", "total_token_count"),
 )
 
 
@@ -79,12 +82,16 @@ def set_usage(record: SourceObject, columns: Columns, keys: UsageKeys) -> None:
     written_to = _number(record, keys.cache_write)
     if keys.apart and prompt is not None:
         prompt += (cached or 0) + (written_to or 0)
+    written, reasoning = _number(record, keys.written), _number(record, keys.reasoning)
+    total = _number(record, keys.total)
+    if total is not None and written is not None and reasoning:
+        written += reasoning if total >= (prompt or 0) + written + reasoning else 0
     numbers = {
         "tokens_in": prompt,
-        "tokens_out": _number(record, keys.written),
+        "tokens_out": written,
         "tokens_cached": cached,
         "tokens_cache_write": written_to,
-        "tokens_reasoning": _number(record, keys.reasoning),
+        "tokens_reasoning": reasoning,
     }
     columns.update({name: value for name, value in numbers.items() if value is not None})
     for place in keys.cost:

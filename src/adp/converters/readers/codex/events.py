@@ -1,0 +1,262 @@
+"""The events of a Codex log: echoes of the conversation, ends of calls, and what else happened."""
+
+from __future__ import annotations
+
+from adp.converters.kit.drafts import merge_extra
+from adp.converters.kit.session import word
+from adp.converters.kit.source_object import SourceObject
+from adp.converters.kit.times import take_time
+from adp.converters.kit.usage import OPENAI, set_usage
+from adp.converters.readers.codex.executions import KINDS
+from adp.converters.readers.codex.items import Items, link_subagent
+from adp.converters.readers.codex.turns import rest_of
+from adp.converters.readers.codex.twins import block_texts
+from adp.converters.reading import BRACE, NULL
+from adp_schema import jsontext
+from adp_schema.losses import Losses
+from adp_schema.model import Columns
+
+_MIRRORS = {
+    "user_message": ("user", ("message",)),
+    "UserMessage": ("user", ("content",)),
+    "agent_message": ("assistant", ("message",)),
+    "AgentMessage": ("assistant", ("content",)),
+    "agent_reasoning": ("reasoning", ("text",)),
+    "agent_reasoning_raw_content": ("reasoning", ("text",)),
+    "Reasoning": ("reasoning", ("summary_text", "raw_content")),
+}
+"""Kinds that say again what an item says -> what the item is, and where the words are."""
+_PLAIN = frozenset(
+    {"task_started", "turn_started", "task_complete", "turn_complete", "turn_aborted",
+     "turn.completed", "error", "warning", "stream_error", "context_compacted", "ContextCompaction",
+     "thread_name_updated", "thread_goal_updated", "thread_settings_applied", "guardian_assessment",
+     "undo_started", "undo_completed", "thread_rolled_back", "plan_update", "Plan", "turn_diff",
+     "background_event", "shutdown_complete", "session_configured", "exec_command_begin",
+     "exec_command_output_delta", "exec_approval_request", "apply_patch_approval_request",
+     "patch_apply_begin", "patch_apply_updated", "mcp_tool_call_begin", "web_search_begin",
+     "image_generation_begin", "item_started", "hook_started", "hook_completed", "HookPrompt",
+     "request_user_input", "request_permissions", "elicitation_request", "deprecation_notice",
+     "model_reroute", "entered_review_mode", "exited_review_mode", "EnteredReviewMode",
+     "ExitedReviewMode", "dynamic_tool_call_request", "collab_agent_spawn_begin",
+     "collab_agent_interaction_begin", "collab_waiting_begin", "collab_close_begin",
+     "collab_resume_begin", "sub_agent_activity", "SubAgentActivity", "FunctionCallOutput",
+     "agent_reasoning_section_break", "plan_delta", "mcp_startup_update", "mcp_startup_complete",
+     "terminal_interaction", "codex/event/raw_item", "raw_response_item", "user_input_answer",
+     "realtime_conversation_started", "realtime_conversation_closed", "Sleep"}
+)  # fmt: skip
+_TEXTS = frozenset({"", "text", "Text", "input_text", "output_text"})
+_SUBAGENT = frozenset({"sub_agent_activity", "SubAgentActivity"})
+
+
+class Events:
+    """Takes the events of a log."""
+
+    def __init__(self, items: Items) -> None:
+        self._items = items
+        self._run = items.run
+        self._turns = items.turns
+        self._calls = items.executions
+
+    def read(self, line: SourceObject, payload: SourceObject, place: int) -> None:
+        """Take one event; one of a completed item is taken by the item."""
+        kind = payload.word("type")
+        if kind == "token_count":
+            self._turns.token_count(line, payload)
+        elif kind == "item_completed" and payload.first("item") == BRACE:
+            self._completed(line, payload, place)
+        elif kind in _MIRRORS:
+            payload.drop("type")
+            self._mirror(kind, line, payload, place)
+        elif kind in KINDS:
+            payload.drop("type")
+            self._execution(kind, line, payload)
+        else:
+            self._plain(kind, line, payload)
+
+    def _completed(self, line: SourceObject, payload: SourceObject, place: int) -> None:
+        item = payload.child("item")
+        kind = item.word("type")
+        payload.drop("type")
+        if kind in _MIRRORS:
+            self._mirror(kind, line, item, place)
+        elif kind in KINDS:
+            item.drop("type")
+            self._execution(kind, line, item)
+        else:
+            self._plain(kind, line, item, "item_completed")
+
+    def _mirror(self, kind: str, line: SourceObject, item: SourceObject, place: int) -> None:
+        """An event that an item repeats adds to it; one that stands alone becomes a step."""
+        role, keys = _MIRRORS[kind]
+        texts = [text for key in keys for text in block_texts(item.values.get(key))]
+        twins = self._items.twins
+        twin = twins.find(kind, role, texts, item.word("id"), place)
+        if twin is not None:
+            if role == "user":
+                self._items.confirmed.add(twin)
+            if twins.says(twin, texts):
+                for key in keys:
+                    if _is_words(item, key, texts):
+                        item.drop(key)
+            twins.tell(twin, kind, rest_of(line))
+        elif texts or (role == "user" and item.first("images") == 0x5B):
+            self._alone(kind, role, keys, line, item)
+        else:
+            self._keep(kind, line)
+
+    def _alone(
+        self, kind: str, role: str, keys: tuple[str, ...], line: SourceObject, item: SourceObject
+    ) -> None:
+        blocks, builder = self._items.blocks, self._items.blocks.builder
+        if role == "user":
+            self._turns.end()
+        step = self._run.step("user") if role == "user" else self._turns.item()
+        new = not step.columns.get("timestamp")
+        if new:
+            take_time(line, step.columns, "timestamp")
+        if role == "reasoning":
+            for key in keys:
+                for text in block_texts(item.values.get(key)):
+                    step.parts.reasoning(builder.text(text))
+                if _is_words(item, key, None):
+                    item.drop(key)
+        else:
+            blocks.content(item.take(keys[0]), step, item.path)
+        rest = {"type": kind, **rest_of(line)}
+        if role == "user":
+            step.extra = rest
+        else:
+            step.extra.setdefault("items", []).append(rest)
+
+    def _execution(self, kind: str, line: SourceObject, item: SourceObject) -> None:
+        """What became of a call."""
+        call = self._calls.take(kind, line, item)
+        around = self._calls.running() if call is None else None
+        if around is not None:
+            self._calls.child(kind, line, item, around)
+        elif call is None:
+            step = self._turns.item()
+            if "timestamp" not in step.columns:
+                take_time(line, step.columns, "timestamp")
+            call = self._calls.sole(kind, line, item, step)
+        if call is None:
+            return
+        thread = _spawned(item)
+        if thread:
+            link_subagent(self._run, thread, call.step, call.index)
+
+    def _plain(self, kind: str, line: SourceObject, item: SourceObject, outer: str = "") -> None:
+        """An event that only stands for itself."""
+        if kind not in _PLAIN:
+            self._items.blocks.losses.unknown(f"event {kind or 'without a type'}")
+        columns = self._run.columns
+        if kind in ("task_started", "turn_started"):
+            self._turns.end()
+            self._items.turn_id = item.word("turn_id") or self._items.turn_id
+            columns.pop("terminated", None)
+        elif kind in ("task_complete", "turn_complete", "turn_aborted"):
+            self._end(kind, item)
+        elif kind == "error":
+            columns["error_message"] = item.word("message") or None
+            columns["error_type"] = item.word("codex_error_info") or None
+        elif kind == "thread_settings_applied":
+            settings = item.child("thread_settings")
+            self._turns.model = settings.word("model") or self._turns.model
+            self._turns.effort = settings.word("reasoning_effort") or self._turns.effort
+        elif kind == "thread_rolled_back":
+            self._roll_back(line, item)
+            return
+        elif kind in _SUBAGENT and item.word("agent_thread_id"):
+            call = self._calls.running()
+            link_subagent(self._run, item.word("agent_thread_id"),
+                          call.step if call else self._run.steps[-1] if self._run.steps else None,
+                          call.index if call else None)  # fmt: skip
+        self._keep(kind, line, item if kind in ("task_complete", "turn_complete") else None)
+
+    def _end(self, kind: str, item: SourceObject) -> None:
+        """The end of a turn of the user."""
+        columns = self._run.columns
+        self._turns.end()
+        self._calls.settle()
+        error = item.child("error")
+        for name in ("error_message", "error_type"):
+            columns.pop(name, None)
+        columns["terminated"] = kind != "turn_aborted" and not error
+        columns["stop_reason"] = item.word("reason") or kind
+        if error:
+            columns["error_message"] = error.word("message") or None
+            columns["error_type"] = error.word("codex_error_info") or None
+        if answer := item.word("last_agent_message"):
+            columns["final_answer"] = answer
+
+    def _roll_back(self, line: SourceObject, item: SourceObject) -> None:
+        """The user took back some turns: the context ends before them."""
+        self._turns.end()
+        count = item.integer_at("num_turns") or 0
+        prompts = [
+            step
+            for step in self._run.steps
+            if step.columns["source"] == "user" and not step.columns.get("synthetic")
+        ]
+        step = self._run.step("user", "context_edit", edit_boundary="truncate")
+        take_time(line, step.columns, "timestamp")
+        if 0 < count <= len(prompts):
+            step.columns["edit_from"] = self._run.steps[0]
+            step.columns["edit_to"] = prompts[-count]
+        step.extra = {"type": "thread_rolled_back", **rest_of(line)}
+
+    def _keep(self, kind: str, line: SourceObject, item: SourceObject | None = None) -> None:
+        step = self._run.step("environment", "event", visibility="none")
+        take_time(line, step.columns, "timestamp")
+        if item is not None:
+            step.columns["duration_ms"] = item.number("duration_ms")
+            if item.word("last_agent_message") == self._last_text():
+                item.drop("last_agent_message")
+        merge_extra(step.extra, {"type": kind})
+        merge_extra(step.extra, rest_of(line))
+
+    def _last_text(self) -> str | None:
+        """The last text of the model."""
+        latest = self._turns.latest
+        text: str | None = latest.parts.columns().get("text") if latest is not None else None
+        return text
+
+    def finish(self) -> None:
+        """Give the run the totals that the log has."""
+        if self._turns.total:
+            text = self._turns.total.decode("utf-8")
+            self._run.columns["final_metrics"] = text
+            totals: Columns = {}
+            set_usage(SourceObject(self._turns.total, "$", Losses()), totals, OPENAI)
+            for name in ("tokens_in", "tokens_out", "tokens_cached"):
+                self._run.columns[f"total_{name}"] = totals.get(name)
+
+
+def _is_words(item: SourceObject, key: str, texts: list[str] | None) -> bool:
+    """Whether a value is only words: a text, or blocks of a type and a text."""
+    raw = item.values.get(key)
+    first = 0 if raw is None else jsontext.first_byte(raw)
+    if raw is None or first in (0, NULL):
+        return False
+    if first != 0x5B:
+        return True
+    for block in jsontext.decode_array(raw):
+        if jsontext.first_byte(block) != BRACE:
+            continue
+        values = jsontext.decode_object(block)
+        if bytes(values.get("text_elements", b"")) == b"[]":
+            del values["text_elements"]
+        if set(values) - {"type", "text"} or word(values, "type") not in _TEXTS:
+            return False
+    return True
+
+
+def _spawned(item: SourceObject) -> str:
+    """The thread of a subagent that a call started."""
+    if name := item.word("new_thread_id"):
+        return name
+    if item.word("tool") in ("spawnAgent", "spawn_agent"):
+        for key in ("receiverThreadIds", "receiver_thread_ids"):
+            for name in block_texts(item.values.get(key)):
+                return name
+    return ""
