@@ -59,7 +59,9 @@ def lost(data: bytes, reading: Reading) -> list[str]:
     texts = "\n".join(word for word in kept if len(word) > 20)
     reported = [item["path"] for item in reading.losses]
     missing = []
-    for path, key, value in leaves(json.loads(data)):
+    todo = list(leaves(json.loads(data)))
+    while todo:
+        path, key, value = todo.pop()
         if value in ("", None) or isinstance(value, bool) or key in DECIDING:
             continue
         word = _word(value)
@@ -67,6 +69,9 @@ def lost(data: bytes, reading: Reading) -> list[str]:
             continue
         if ";base64," in word or (len(word) > 30 and _is_base64(word)):
             continue  # lifted out into media, by its bytes
+        if (inner := _parsed(value)) is not None:
+            todo += leaves(inner, path, key)  # a column of a database, taken apart
+            continue
         missing.append(f"{path} = {word[:60]}")
     return missing
 
@@ -102,6 +107,16 @@ def _word(value: Any) -> str:
     if isinstance(value, float):
         return repr(int(value)) if value.is_integer() else repr(value)
     return str(value)
+
+
+def _parsed(value: Any) -> Any:
+    """The object or list that a string holds as JSON; None when it holds none."""
+    if not isinstance(value, str) or value[:1] not in ("{", "["):
+        return None
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _is_base64(text: str) -> bool:
