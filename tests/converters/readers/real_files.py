@@ -36,19 +36,19 @@ class Rows:
         rows: list[dict[str, Any]] = adp.query(self.folder, sql).to_pylist()
         return rows
 
-    def one(self, sql: str) -> Any:
+    def value(self, sql: str) -> Any:
         """The only value of a query."""
         (row,) = self.all(sql)
-        (value,) = row.values()
-        return value
+        (cell,) = row.values()
+        return cell
 
     def count(self, table: str, where: str = "true") -> int:
         """Rows of a table."""
-        return int(self.one(f"select count(*) from {table} where {where}"))
+        return int(self.value(f"select count(*) from {table} where {where}"))
 
     def total(self, column: str, where: str = "true") -> int:
         """Sum of a column of the steps."""
-        return int(self.one(f"select coalesce(sum({column}), 0) from steps where {where}"))
+        return int(self.value(f"select coalesce(sum({column}), 0) from steps where {where}"))
 
 
 def silent(name: str, path: Path) -> list[str]:

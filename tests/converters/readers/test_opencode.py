@@ -28,8 +28,9 @@ def test_turns_of_a_message_have_their_own_usage(export):
     assert (second["tokens_in"], second["tokens_out"]) == (320, 9)
     assert [step["cost_usd"] for step in steps] == [0.01, 0.0025]
     assert [step["stop_reason"] for step in steps] == ["tool-calls", "stop"]
-    assert first["reasoning"] == "Look at the rows." and second["text"] == "Twelve."
-    assert export.one("select round(sum(cost_usd), 4) from steps") == 0.5125
+    assert first["reasoning"] == "Look at the rows."
+    assert second["text"] == "Twelve."
+    assert export.value("select round(sum(cost_usd), 4) from steps") == 0.5125
 
 
 def test_calls_and_results(export):
@@ -44,7 +45,8 @@ def test_calls_and_results(export):
         ("task", False, None),
         ("bash", None, None),
     ]
-    assert results[0]["duration_ms"] == 250.0 and results[3]["status"] == "running"
+    assert results[0]["duration_ms"] == 250.0
+    assert results[3]["status"] == "running"
     (link,) = export.all("select kind, step, call, target_session_id from links")
     assert link == {"kind": "subagent", "step": 2, "call": 2, "target_session_id": "ses_child7"}
 
@@ -60,7 +62,8 @@ def test_a_summary_replaces_the_context_but_for_its_tail(export):
 
 def test_what_was_taken_back_is_a_branch(export):
     main, branch = export.all("select * from all_trajectories order by seq")
-    assert main["parent_id"] is None and branch["branch_kind"] == "rewind"
+    assert main["parent_id"] is None
+    assert branch["branch_kind"] == "rewind"
     assert branch["parent_step"] == 9
     texts = export.all("select text from steps where step >= 9 order by step")
     assert [row["text"] for row in texts] == ["Never mind.", "Fine."]
@@ -75,8 +78,8 @@ def test_system_prompt_and_images(export):
 
 def test_printed_events(tmp_path):
     rows = Rows([EXAMPLES / "printed.jsonl"], tmp_path / "store")
-    assert rows.one("select session_id from trajectories") == "ses_print1"
-    assert rows.one("select error_message from trajectories") == "the pipe broke"
+    assert rows.value("select session_id from trajectories") == "ses_print1"
+    assert rows.value("select error_message from trajectories") == "the pipe broke"
     assert rows.count("steps", "kind = 'llm_turn'") == 2
     assert rows.count("observations", "call is not null") == rows.count("tool_calls") == 1
     assert rows.total("tokens_in") == 16 + 24
@@ -113,7 +116,7 @@ def test_real_rows(path, tmp_path):
     failed = sum(part["state"]["status"] == "error" for part in tools)
     assert rows.count("observations", "is_error") == failed
     tokens = [message["tokens"] for message in messages if "tokens" in message]
-    written = sum(each["input"] + each["cache"]["read"] for each in tokens)
+    written = sum(used["input"] + used["cache"]["read"] for used in tokens)
     assert rows.total("tokens_in") == written
     assert rows.count("steps", "source = 'user'") == 1
 

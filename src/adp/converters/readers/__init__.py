@@ -1,6 +1,7 @@
 """Formats that are only read, a module each, made with `adp.converters.kit`."""
 
 READERS = {
+    "copilot_cli": "adp.converters.readers.copilot_cli:CONVERTER",
     "opencode": "adp.converters.readers.opencode:CONVERTER",
     "pi": "adp.converters.readers.pi:CONVERTER",
 }

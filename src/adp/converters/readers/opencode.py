@@ -33,12 +33,12 @@ USAGE = UsageKeys(
     apart=True,
 )
 EVENTS = frozenset({"step_start", "step_finish", "text", "tool_use", "reasoning", "error"})
-_BESIDE = frozenset({"step-start", "step-finish", "snapshot", "patch", "retry"})
+_OUTSIDE_PARTS = frozenset({"step-start", "step-finish", "snapshot", "patch", "retry"})
 """Parts that say something about the turn, and that no model sees."""
-_WRITTEN = frozenset({"tool", "reasoning", "step-start", "step-finish"})
+_MODEL_PARTS = frozenset({"tool", "reasoning", "step-start", "step-finish"})
 """Parts of messages that a model wrote."""
 _TRUE = 0x74
-_KEPT = frozenset({"agent", "subtask", "compaction"})
+_OPAQUE_PARTS = frozenset({"agent", "subtask", "compaction"})
 
 
 class OpencodeSession(SessionLog):
@@ -128,7 +128,7 @@ class OpencodeSession(SessionLog):
         """Add a message with its parts; returns its first step."""
         role = info.word("role")
         agent = role == "assistant" or (
-            not role and any(part.word("type") in _WRITTEN for part in parts)
+            not role and any(part.word("type") in _MODEL_PARTS for part in parts)
         )
         if role in ("user", "assistant"):
             info.drop("role")
@@ -215,14 +215,14 @@ class OpencodeSession(SessionLog):
             self._tool(part, step)
         elif kind == "file":
             self._file(part, step)
-        elif kind in _BESIDE:
+        elif kind in _OUTSIDE_PARTS:
             if kind == "step-finish" and kind not in step.extra:
                 _take_usage(part, step)
                 step.columns["cost_usd"] = part.number("cost")
                 step.columns["stop_reason"] = part.text("reason")
             part.drop("type")
             merge_extra(step.extra, {kind: part.rest()})
-        elif kind in _KEPT:
+        elif kind in _OPAQUE_PARTS:
             if start := part.word("tail_start_id"):
                 self.tail = start, step
             step.parts.opaque(part.rest())
@@ -291,7 +291,7 @@ def _is_over(step: StepDraft, part: SourceObject) -> bool:
     kind = part.word("type")
     if kind == "step-start":
         return bool({"step-start", "step-finish"} & set(step.extra))
-    return "step-finish" in step.extra and kind not in _BESIDE
+    return "step-finish" in step.extra and kind not in _OUTSIDE_PARTS
 
 
 def _take_usage(source: SourceObject, step: StepDraft) -> None:
