@@ -56,7 +56,7 @@ def lost(data: bytes, reading: Reading) -> list[str]:
         for row in rows:
             for value in row.values():
                 kept.update(words(value))
-    texts = "\n".join(word for word in kept if len(word) > 20)
+    texts = "\n".join(word for word in kept if len(word) > 20 or "\n\n" in word)
     reported = [item["path"] for item in reading.losses]
     missing = []
     todo = list(leaves(json.loads(data)))

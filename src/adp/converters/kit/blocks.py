@@ -50,6 +50,35 @@ class BlockReader:
             else:
                 step.parts.opaque(jsontext.raw(jsontext.one_line(item)))
 
+    def user_content(
+        self, raw: Raw | None, path: str, add_step: Callable[[], StepDraft]
+    ) -> StepDraft | ObservationDraft:
+        """Read the content of a user's message, in which results of tools come back.
+
+        Args:
+            raw: a string, a list of blocks, or a block.
+            path: where it is in the record.
+            add_step: makes the step; not called for a message that holds only results.
+
+        Returns:
+            The step, or the last result: takes what else the message says.
+        """
+        others: list[tuple[Raw, str]] = []
+        last: ObservationDraft | None = None
+        for item, place in self._items(raw, path):
+            block = SourceObject(item, place, self.losses)
+            kind = self._kind(block)
+            if kind in _RESULTS or (kind.endswith("_tool_result") and "tool_use_id" in block):
+                last = _result(self, block)
+            else:
+                others.append((item, place))
+        if last is not None and not others:
+            return last
+        step = add_step()
+        for item, place in others:
+            self.content(item, step, place)
+        return step
+
     def result(self, raw: Raw | None, observation: ObservationDraft, path: str) -> None:
         """Read the content of a result into an observation."""
         for item, place in self._items(raw, path):
@@ -145,7 +174,7 @@ def _text(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
     text = block.text("text", "content", "output", "value")
     if text is None:
         return False
-    block.drop("type")
+    _drop_type(block)
     add = parts.reasoning if thought else parts.text
     add(reader.builder.text(text), _extra(block))
     return True
@@ -155,9 +184,15 @@ def _reasoning(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
     text = block.text("thinking", "text", "reasoning", "content", "think", "value")
     if text is None:
         return False
-    block.drop("type")
+    _drop_type(block)
     parts.reasoning(reader.builder.text(text), _extra(block))
     return True
+
+
+def _drop_type(block: SourceObject) -> None:
+    """Take away the name of a type; a value that is no name says something else."""
+    if block.word("type"):
+        block.drop("type")
 
 
 def _extra(block: SourceObject) -> dict[str, Any]:
@@ -245,7 +280,7 @@ def _gemini_call(reader: BlockReader, block: SourceObject, step: StepDraft) -> N
     step.call(call_columns(name, inner.name("id"), arguments), block.rest())
 
 
-def _result(reader: BlockReader, block: SourceObject) -> None:
+def _result(reader: BlockReader, block: SourceObject) -> ObservationDraft:
     """Results that say which call they answer."""
     kind = block.word("type")
     answers = block.name("tool_use_id", "toolCallId", "tool_call_id", "call_id", "id")
@@ -261,6 +296,7 @@ def _result(reader: BlockReader, block: SourceObject) -> None:
     if kind in ("tool_result", "toolResult"):
         block.drop("type")
     draft.extra = block.rest()
+    return draft
 
 
 def _gemini_result(reader: BlockReader, block: SourceObject) -> None:

@@ -62,7 +62,9 @@ class OpencodeSession(SessionLog):
 
     def line(self, source: SourceObject) -> None:
         """An export or the rows of a database; else an event."""
-        if source.first("messages"):
+        if "source_id" in self.run.columns and {"messages", "message"} & set(source.values):
+            self.other(source)
+        elif source.first("messages"):
             self._header(source.take_child("info"))
             for message in source.objects("messages"):
                 parts = message.objects("parts")
