@@ -2,6 +2,8 @@
 
 READERS = {
     "copilot_cli": "adp.converters.readers.copilot_cli:CONVERTER",
+    "cursor": "adp.converters.readers.cursor:CONVERTER",
+    "droid": "adp.converters.readers.droid:CONVERTER",
     "opencode": "adp.converters.readers.opencode:CONVERTER",
     "pi": "adp.converters.readers.pi:CONVERTER",
 }
