@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
+from adp.converters.json_objects import write_time
 from adp.converters.leaves import Reading, read_records
 from adp.converters.registry import formats
 from adp.converters.shard import as_record_error
@@ -95,6 +97,9 @@ def words(value: Any) -> Iterator[str]:
             yield from words(item)
         return
     yield _word(value)
+    if isinstance(value, datetime):
+        for zoned in (True, False):
+            yield write_time(value, None, zoned=zoned) or ""
     if isinstance(value, str) and value[:1] in ("{", "[", '"'):
         try:
             inner = json.loads(value)
@@ -111,7 +116,10 @@ def _word(value: Any) -> str:
 
 def _parsed(value: Any) -> Any:
     """The object or list that a string holds as JSON; None when it holds none."""
-    if not isinstance(value, str) or value[:1] not in ("{", "["):
+    if not isinstance(value, str):
+        return None
+    value = value.removeprefix("\x00json:")  # Hermes Agent
+    if value[:1] not in ("{", "["):
         return None
     try:
         return json.loads(value)

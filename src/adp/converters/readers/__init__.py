@@ -6,5 +6,7 @@ READERS = {
     "droid": "adp.converters.readers.droid:CONVERTER",
     "opencode": "adp.converters.readers.opencode:CONVERTER",
     "pi": "adp.converters.readers.pi:CONVERTER",
+    "crush": "adp.converters.readers.crush:CONVERTER",
+    "hermes_agent": "adp.converters.readers.hermes_agent:CONVERTER",
 }
 """Name -> ``module:ATTRIBUTE``."""
