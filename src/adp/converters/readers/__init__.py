@@ -8,5 +8,6 @@ READERS = {
     "pi": "adp.converters.readers.pi:CONVERTER",
     "crush": "adp.converters.readers.crush:CONVERTER",
     "hermes_agent": "adp.converters.readers.hermes_agent:CONVERTER",
+    "vscode_copilot_chat": "adp.converters.readers.vscode_copilot_chat:CONVERTER",
 }
 """Name -> ``module:ATTRIBUTE``."""
