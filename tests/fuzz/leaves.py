@@ -15,7 +15,7 @@ from adp_schema import jsontext
 from adp_schema.errors import RecordError
 from adp_schema.protocols import SkipRecordError
 
-DECIDING = frozenset({"type", "role", "kind", "object", "status", "class", "lc"})
+DECIDING = frozenset({"type", "sessionUpdate", "role", "kind", "object", "status", "class", "lc"})
 """Keys whose words may decide what a row is, instead of standing in it."""
 
 

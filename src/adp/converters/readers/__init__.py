@@ -1,6 +1,7 @@
 """Formats that are only read, a module each, made with `adp.converters.kit`."""
 
 READERS = {
+    "acp": "adp.converters.readers.acp:CONVERTER",
     "copilot_cli": "adp.converters.readers.copilot_cli:CONVERTER",
     "cursor": "adp.converters.readers.cursor:CONVERTER",
     "droid": "adp.converters.readers.droid:CONVERTER",
