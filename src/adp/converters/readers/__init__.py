@@ -1,6 +1,8 @@
 """Formats that are only read, a module each, made with `adp.converters.kit`."""
 
 READERS = {
+    "amp": "adp.converters.readers.amp:CONVERTER",
+    "cline": "adp.converters.readers.cline:CONVERTER",
     "acp": "adp.converters.readers.acp:CONVERTER",
     "copilot_cli": "adp.converters.readers.copilot_cli:CONVERTER",
     "cursor": "adp.converters.readers.cursor:CONVERTER",
