@@ -343,7 +343,7 @@ class CopilotReader(LogReader):
     name = "copilot_cli"
     title = "Sessions of Copilot CLI"
     recognised = "events with a dotted type, data, an id and a parentId, such as session.start"
-    versions = "reads the events of versions 0.0.3 to 1.0.77"
+    versions = "reads the events of version 1, seen up to 1.0.77"
     log = CopilotSession
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:

@@ -17,7 +17,7 @@ from adp.converters.kit.session import LogReader, SessionLog, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
 from adp.converters.kit.usage import ANTHROPIC, set_usage, take_usage
-from adp.converters.reading import BRACE
+from adp.converters.reading import BRACE, BRACKET
 from adp_schema.model import Columns
 from adp_schema.protocols import Match
 
@@ -42,6 +42,7 @@ class DroidSession(SessionLog):
         "error": "error",
     }
     kept: ClassVar[frozenset[str]] = frozenset({"todo_state", "session_end"})
+    previous = ""
 
     def header(self, source: SourceObject) -> None:
         """The first line; another one begins a session that was joined to it."""
@@ -56,6 +57,7 @@ class DroidSession(SessionLog):
             columns["source_version"] = source.name("version")
         if parent := source.word("parentSessionId") or source.word("parent"):
             self.run.link("continuation", target_session_id=parent)
+        self.previous = columns["source_id"] or ""
         self.run.extra.update(source.rest())
 
     def message(self, source: SourceObject) -> None:
@@ -68,10 +70,9 @@ class DroidSession(SessionLog):
         if role in ("user", "assistant"):
             message.drop("role")
         content = message.take("content")
-        previous = [self.run.columns.get("source_id"), *(
-            step.columns.get("native_id") for step in self.run.steps[-1:])]  # fmt: skip
-        if source.word("parentId") and source.word("parentId") == previous[-1]:
+        if source.word("parentId") and source.word("parentId") == self.previous:
             source.drop("parentId")
+        self.previous = source.word("id")
         if role == "assistant":
             step = self.run.step("agent", "llm_turn", native_id=source.name("id"))
             self.blocks.content(content, step, message.path)
@@ -121,10 +122,10 @@ class DroidSession(SessionLog):
     def start(self, source: SourceObject) -> None:
         """The line before the first message."""
         self._session(source)
-        self.run.columns["agent_model"] = source.word("model") or None
-        self.run.columns["tools"] = source.json_list("tools")
-        if self.run.columns["tools"] is not None:
-            self.run.columns["tools_origin"] = "recorded"
+        columns = self.run.columns
+        columns["agent_model"] = source.word("model") or columns.get("agent_model")
+        if columns.get("tools") is None and source.first("tools") == BRACKET:
+            columns["tools"], columns["tools_origin"] = source.json_list("tools"), "recorded"
         self.other(source)
 
     def _printed(self, source: SourceObject) -> None:

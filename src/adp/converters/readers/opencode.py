@@ -316,7 +316,7 @@ class OpencodeReader(LogReader):
     name = "opencode"
     title = "Sessions of opencode"
     recognised = "an export, the rows of a session, or printed events with a sessionID and a part"
-    versions = "reads the database, `opencode export` and `run --format json` of versions 0.3 to 1"
+    versions = "reads the database, `opencode export` and `run --format json` of version 1"
     log = OpencodeSession
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:

@@ -236,7 +236,7 @@ class ChatReader(LogReader):
     title = "Sessions of Copilot Chat in VS Code"
     container = "json"
     recognised = "a document of requests with a responderUsername or a requesterUsername"
-    versions = "reads exported chats and kept sessions of versions 1 to 3"
+    versions = "reads exported chats and kept sessions of version 3"
     log = ChatSession
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
