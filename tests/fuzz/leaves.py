@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
+from adp.converters.json_objects import write_time
 from adp.converters.leaves import Reading, read_records
 from adp.converters.registry import formats
 from adp.converters.shard import as_record_error
@@ -14,7 +16,7 @@ from adp_schema.errors import RecordError
 from adp_schema.parts import JOINT
 from adp_schema.protocols import SkipRecordError
 
-DECIDING = frozenset({"type", "role", "kind", "object", "status", "class", "lc"})
+DECIDING = frozenset({"type", "sessionUpdate", "role", "kind", "object", "status", "class", "lc"})
 """Keys whose words may decide what a row is, instead of standing in it."""
 
 BLOBS = frozenset({"data", "base64", "file_data"})
@@ -65,10 +67,12 @@ def lost(data: bytes, reading: Reading) -> list[str]:
             joined.update(str(row[name]) for name in ID_COLUMNS if row.get(name))
             for value in row.values():
                 kept.update(words(value))
-    texts = "\n".join([*joined, *(word for word in kept if JOINT in word)])
+    texts = "\n".join([*joined, *(word for word in kept if JOINT in word or len(word) > 20)])
     reported = [item["path"] for item in reading.losses]
     missing = []
-    for path, key, value in leaves(json.loads(data)):
+    todo = list(leaves(json.loads(data)))
+    while todo:
+        path, key, value = todo.pop()
         if value in ("", None) or isinstance(value, bool) or key in DECIDING:
             continue
         word = _word(value)
@@ -78,6 +82,9 @@ def lost(data: bytes, reading: Reading) -> list[str]:
             continue
         if ";base64," in word or (key in BLOBS and _is_base64(word)):
             continue  # lifted out into media, by its bytes
+        if (inner := _parsed(value)) is not None:
+            todo += leaves(inner, path, key)  # a column of a database, taken apart
+            continue
         missing.append(f"{path} = {word[:60]}")
     return missing
 
@@ -101,6 +108,9 @@ def words(value: Any) -> Iterator[str]:
             yield from words(item)
         return
     yield _word(value)
+    if isinstance(value, datetime):
+        for zoned in (True, False):
+            yield write_time(value, None, zoned=zoned) or ""
     if isinstance(value, str) and value[:1] in ("{", "[", '"'):
         try:
             inner = json.loads(value)
@@ -113,6 +123,19 @@ def _word(value: Any) -> str:
     if isinstance(value, float):
         return repr(int(value)) if value.is_integer() else repr(value)
     return str(value)
+
+
+def _parsed(value: Any) -> Any:
+    """The object or list that a string holds as JSON; None when it holds none."""
+    if not isinstance(value, str):
+        return None
+    value = value.removeprefix("\x00json:")  # Hermes Agent
+    if value[:1] not in ("{", "["):
+        return None
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _is_base64(text: str) -> bool:

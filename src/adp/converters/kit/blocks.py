@@ -50,6 +50,35 @@ class BlockReader:
             else:
                 step.parts.opaque(jsontext.raw(jsontext.one_line(item)))
 
+    def user_content(
+        self, raw: Raw | None, path: str, add_step: Callable[[], StepDraft]
+    ) -> StepDraft | ObservationDraft:
+        """Read the content of a user's message, in which results of tools come back.
+
+        Args:
+            raw: a string, a list of blocks, or a block.
+            path: where it is in the record.
+            add_step: makes the step; not called for a message that holds only results.
+
+        Returns:
+            The step, or the last result: takes what else the message says.
+        """
+        others: list[tuple[Raw, str]] = []
+        last: ObservationDraft | None = None
+        for item, place in self._items(raw, path):
+            block = SourceObject(item, place, self.losses)
+            kind = self._kind(block)
+            if kind in _RESULTS or (kind.endswith("_tool_result") and "tool_use_id" in block):
+                last = _result(self, block)
+            else:
+                others.append((item, place))
+        if last is not None and not others:
+            return last
+        step = add_step()
+        for item, place in others:
+            self.content(item, step, place)
+        return step
+
     def result(self, raw: Raw | None, observation: ObservationDraft, path: str) -> None:
         """Read the content of a result into an observation."""
         for item, place in self._items(raw, path):

@@ -143,6 +143,30 @@ class SourceObject:
             self._children[key] = inner
         return inner
 
+    def parsed(self, key: str) -> SourceObject:
+        """The object under a key, or in the JSON text under it; what is left of it stays.
+
+        Databases keep objects as text. A text that is no object stays as it is.
+        """
+        if self.first(key) != QUOTE or key in self._children:
+            return self.child(key)
+        text = self.word(key)
+        inner = embedded(text, f"{self.path}.{key}", self.losses)
+        if inner and not jsontext.has_mark(text):
+            del self.values[key]
+            self._children[key] = inner
+            return inner
+        return SourceObject(None, inner.path, self.losses)
+
+    def take_child(self, key: str) -> SourceObject:
+        """Take the object under a key, or in the JSON text under it, from this one for good.
+
+        What is left of it is for the caller to keep.
+        """
+        inner = self.parsed(key)
+        self._children.pop(key, None)
+        return inner
+
     def items(self, key: str) -> list[Raw]:
         """Take the items of a list that has any."""
         raw = self.values.get(key)
@@ -181,6 +205,7 @@ def embedded(text: str, path: str, losses: Losses) -> SourceObject:
     """The object that a string holds as JSON; without keys when it is none."""
     data = text.encode("utf-8", "surrogatepass")
     try:
-        return SourceObject(data if jsontext.is_valid(data) else None, path, losses)
+        usable = jsontext.is_valid(data) and jsontext.depth(data) <= jsontext.MAX_DEPTH
+        return SourceObject(data if usable else None, path, losses)
     except msgspec.DecodeError:
         return SourceObject(None, path, losses)

@@ -9,5 +9,16 @@ READERS = {
     "kimi_code": "adp.converters.readers.kimi_code:CONVERTER",
     "pi": "adp.converters.readers.pi:CONVERTER",
     "qwen_code": "adp.converters.readers.qwen_code:CONVERTER",
+    "amp": "adp.converters.readers.amp:CONVERTER",
+    "cline": "adp.converters.readers.cline:CONVERTER",
+    "acp": "adp.converters.readers.acp:CONVERTER",
+    "copilot_cli": "adp.converters.readers.copilot_cli:CONVERTER",
+    "cursor": "adp.converters.readers.cursor:CONVERTER",
+    "droid": "adp.converters.readers.droid:CONVERTER",
+    "opencode": "adp.converters.readers.opencode:CONVERTER",
+    "pi": "adp.converters.readers.pi:CONVERTER",
+    "crush": "adp.converters.readers.crush:CONVERTER",
+    "hermes_agent": "adp.converters.readers.hermes_agent:CONVERTER",
+    "vscode_copilot_chat": "adp.converters.readers.vscode_copilot_chat:CONVERTER",
 }
 """Name -> ``module:ATTRIBUTE``."""
