@@ -146,7 +146,7 @@ def _text(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
     text = block.text("text", "content", "output", "value")
     if text is None:
         return False
-    block.drop("type")
+    _drop_type(block)
     add = parts.reasoning if thought else parts.text
     add(reader.builder.text(text), _extra(block))
     return True
@@ -156,9 +156,14 @@ def _reasoning(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
     text = block.text("thinking", "text", "reasoning", "content", "think", "value")
     if text is None:
         return False
-    block.drop("type")
+    _drop_type(block)
     parts.reasoning(reader.builder.text(text), _extra(block))
     return True
+
+
+def _drop_type(block: SourceObject) -> None:
+    if block.first("type") == QUOTE:
+        block.drop("type")
 
 
 def _extra(block: SourceObject) -> dict[str, Any]:

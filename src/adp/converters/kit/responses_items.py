@@ -241,7 +241,9 @@ class ResponseItems:
             self.end_turn()
         keys = ("call_id", "approval_request_id")
         answers = source.name(*keys, *(["id"] if kind == "local_shell_call_output" else []))
-        draft = self.run.observe({}, answers=answers, by_order=True)
+        # Without an id it answers a call of its own kind.
+        columns = {} if answers else {"name": kind.removesuffix("_output").removesuffix("_call")}
+        draft = self.run.observe(columns, answers=answers, by_order=True)
         if kind == "mcp_approval_response":
             draft.columns["source"] = "user"
         self._result(source, draft, kind)
