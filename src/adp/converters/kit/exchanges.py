@@ -26,7 +26,7 @@ REPLIES = ("response", "result", "response_body", "responseBody", "raw_response"
            "outputs", "completion")  # fmt: skip
 _FIRST = 4000
 """A text of server-sent events has a line of data among its first characters."""
-_INNER = ("body", "json", "message", "data", "__data__", "response")
+_INNER = ("body", "body_raw", "json", "message", "data", "__data__", "response")
 
 
 @dataclass

@@ -1,10 +1,12 @@
 """Formats that are only read, a module each, made with `adp.converters.kit`."""
 
 READERS = {
+    "anthropic_managed_agents": "adp.converters.readers.anthropic_managed_agents:CONVERTER",
     "anthropic_messages": "adp.converters.readers.anthropic_messages:CONVERTER",
     "chat_completions": "adp.converters.readers.chat_completions:CONVERTER",
     "gemini_responses": "adp.converters.readers.gemini_responses:CONVERTER",
     "openai_responses": "adp.converters.readers.openai_responses:CONVERTER",
+    "openhands_llm_logs": "adp.converters.readers.openhands_llm_logs:CONVERTER",
     "pi": "adp.converters.readers.pi:CONVERTER",
 }
 """Name -> ``module:ATTRIBUTE``."""
