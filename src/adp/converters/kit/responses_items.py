@@ -39,7 +39,8 @@ CALLS = {
 RESULTS = frozenset(
     {"function_call_output", "custom_tool_call_output", "computer_call_output",
      "local_shell_call_output", "shell_call_output", "apply_patch_call_output",
-     "tool_search_output", "program_output", "mcp_approval_response"}
+     "tool_search_output", "program_output", "mcp_approval_response", "function_call_result",
+     "hosted_tool_call_output"}
 )  # fmt: skip
 """Types of items that answer a call."""
 _OF_SERVER = frozenset({"shell_call_output", "tool_search_output", "program_output"})
@@ -191,7 +192,7 @@ class ResponseItems:
     def _call(self, source: SourceObject, kind: str) -> None:
         if kind not in CALLS:
             self.blocks.losses.unknown(f"item {kind}")
-        call_id, item_id = source.name("call_id"), source.name("id")
+        call_id, item_id = source.name("call_id", "callId"), source.name("id")
         answers: str | None = source.word("approval_request_id")
         outputs = [key for key in _OUTPUTS if source.first(key) not in (0, NULL)]
         if not answers or not self._is_known(answers):
@@ -239,7 +240,7 @@ class ResponseItems:
             self.blocks.losses.unknown(f"item {kind}")
         if not (self.in_response and kind in _OF_SERVER):
             self.end_turn()
-        keys = ("call_id", "approval_request_id")
+        keys = ("call_id", "callId", "approval_request_id")
         answers = source.name(*keys, *(["id"] if kind == "local_shell_call_output" else []))
         # Without an id it answers a call of its own kind.
         columns = {} if answers else {"name": kind.removesuffix("_output").removesuffix("_call")}

@@ -5,6 +5,7 @@ READERS = {
     "anthropic_messages": "adp.converters.readers.anthropic_messages:CONVERTER",
     "chat_completions": "adp.converters.readers.chat_completions:CONVERTER",
     "gemini_responses": "adp.converters.readers.gemini_responses:CONVERTER",
+    "openai_agents_run_state": "adp.converters.readers.openai_agents_run_state:CONVERTER",
     "openai_responses": "adp.converters.readers.openai_responses:CONVERTER",
     "openhands_llm_logs": "adp.converters.readers.openhands_llm_logs:CONVERTER",
     "pi": "adp.converters.readers.pi:CONVERTER",
