@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import Raw
 
 from adp.converters.kit.drafts import ObservationDraft, StepDraft, TrajectoryDraft
+from adp.converters.kit.server_results import read_server_result
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE, argument_columns
 from adp_schema import jsontext, media
@@ -214,6 +215,9 @@ def _image(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
         if block.first(key) == BRACE:
             block = outer.child(key)
             break
+    if block is not outer and block.word("type") == "text" and block.word("data"):
+        parts.text(reader.builder.text(block.text("data") or ""), _extra(outer))
+        return True
     mime = block.word("media_type") or block.word("mimeType") or block.word("mime_type") or None
     for key in ("data", "base64", "file_data"):
         text = block.word(key)
@@ -300,10 +304,12 @@ def _result(reader: BlockReader, block: SourceObject) -> ObservationDraft:
     if name is not None:
         columns["name"] = name
     draft = reader.run.observe(columns, answers=answers, by_order=True)
-    reader.result(_first(block, "content", "output", "result"), draft, block.path)
+    content = _first(block, "content", "output", "result")
+    if kind in _RESULTS or not read_server_result(reader, content, draft, block.path):
+        reader.result(content, draft, block.path)
     if kind in ("tool_result", "toolResult"):
         block.drop("type")
-    draft.extra = block.rest()
+    draft.extra.update(block.rest())
     return draft
 
 

@@ -1,0 +1,232 @@
+"""Messages of a chat, by their ``role``, into steps and observations.
+
+OpenAI's chat completions, Anthropic's messages, and what gateways and frameworks make of them:
+calls in ``tool_calls`` or as blocks, results as messages or as blocks, reasoning under five names.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Raw
+
+from adp.converters.kit.blocks import BlockReader, call_columns
+from adp.converters.kit.drafts import StepDraft, TrajectoryDraft, merge_extra
+from adp.converters.kit.source_object import SourceObject
+from adp.converters.kit.times import take_time
+from adp.converters.kit.token_columns import take_tokens
+from adp.converters.reading import BRACE, BRACKET, QUOTE
+from adp_schema import jsontext
+from adp_schema.model import Columns
+
+SOURCES = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "human": "user",
+    "assistant": "agent",
+    "ai": "agent",
+    "model": "agent",
+}
+"""Role -> source of a step."""
+RESULTS = frozenset({"tool", "function", "ipython", "observation"})
+"""Roles of messages that answer a call."""
+_PLAIN = frozenset({"system", "user", "assistant", "tool"})
+_REASONING = ("reasoning_content", "reasoning", "thinking")
+
+
+class ChatMessages:
+    """Reads messages into the trajectory of a block reader.
+
+    Args:
+        blocks: reads the content of messages.
+    """
+
+    def __init__(self, blocks: BlockReader) -> None:
+        self.blocks = blocks
+
+    @property
+    def run(self) -> TrajectoryDraft:
+        """The trajectory that is added to."""
+        return self.blocks.run
+
+    def system(self, raw: Raw | None, path: str) -> StepDraft | None:
+        """Add a system prompt that stands outside the messages; None when there is none."""
+        if raw is None or jsontext.first_byte(raw) not in (QUOTE, BRACE, BRACKET):
+            return None
+        step = self.run.step("system")
+        self.blocks.content(raw, step, path)
+        return step
+
+    def messages(self, sources: list[SourceObject]) -> None:
+        """Add messages in their order."""
+        for source in sources:
+            self.message(source)
+
+    def message(self, source: SourceObject, role: str | None = None) -> StepDraft | None:
+        """Add a message.
+
+        Args:
+            source: the message.
+            role: its role, where it does not say it under ``role``.
+
+        Returns:
+            Its step; None when it holds results only.
+        """
+        role = source.word("role") if role is None else role
+        if role in _PLAIN and source.word("role") == role:
+            source.drop("role")
+        if role in RESULTS:
+            self._result(source, role)
+            return None
+        if SOURCES.get(role) == "agent":
+            return self.assistant(source)
+        if SOURCES.get(role) is None:
+            self.blocks.losses.unknown(f"role {role or 'missing'}")
+        return self._prompt(source, SOURCES.get(role, "environment"))
+
+    def _prompt(self, source: SourceObject, origin: str) -> StepDraft | None:
+        """A message to the model; the results at its beginning answer what came before."""
+        content = source.take("content")
+        blocks = _objects(content, f"{source.path}.content", self.blocks)
+        count = 0
+        while count < len(blocks) and blocks[count].word("type") == "tool_result":
+            self.blocks.block(blocks[count], StepDraft({}))
+            count += 1
+        if count and count == len(blocks):
+            if rest := source.rest():
+                last = (self.run.steps[-1].observations if self.run.steps else self.run.early)[-1]
+                last.extra["message"] = rest
+            return None
+        step = self.run.step(origin)
+        self._identify(source, step.columns)
+        if count:
+            for block in blocks[count:]:
+                self.blocks.block(block, step)
+        else:
+            self.blocks.content(content, step, f"{source.path}.content")
+        step.extra.update(source.rest())
+        return step
+
+    def _result(self, source: SourceObject, role: str) -> None:
+        columns: Columns = {"name": source.text("name")}
+        error = source.flag("is_error")
+        if error is not None or source.word("status") in ("error", "success"):
+            columns["is_error"] = error if error is not None else source.word("status") == "error"
+        answers = source.name("tool_call_id", "tool_use_id", "call_id")
+        draft = self.run.observe(columns, answers=answers, by_order=True)
+        take_time(source, draft.columns, "timestamp", "created_at")
+        self.blocks.result(source.take("content"), draft, f"{source.path}.content")
+        if "artifact" in source:
+            draft.columns["structured"] = source.json("artifact")
+        draft.extra.update(source.rest())
+        if role not in _PLAIN:
+            draft.extra.setdefault("role", role)
+
+    def assistant(self, source: SourceObject) -> StepDraft:
+        """Add a model's turn, of which a compaction inside it makes two."""
+        content = source.take("content")
+        blocks = _objects(content, f"{source.path}.content", self.blocks)
+        step = None
+        if any(block.word("type") == "compaction" for block in blocks):
+            for block in blocks:
+                if block.word("type") == "compaction":
+                    self._compaction(block)
+                    step = None
+                else:
+                    step = step or self.run.step("agent", "llm_turn")
+                    self.blocks.block(block, step)
+            content = None
+        step = step or self.run.step("agent", "llm_turn")
+        thought = any(block.word("type") in ("thinking", "reasoning") for block in blocks)
+        if not thought:
+            self._reasoning(source, step)
+        self.blocks.content(content, step, f"{source.path}.content")
+        self._calls(source, step)
+        if refusal := source.word("refusal"):
+            source.drop("refusal")
+            step.parts.text(self.blocks.builder.text(refusal), {"type": "refusal"})
+        self._identify(source, step.columns)
+        take_tokens(source, step.columns)
+        step.extra.update(source.rest())
+        return step
+
+    def _compaction(self, block: SourceObject) -> None:
+        """The summary stands for everything before it."""
+        edit = self.run.step("system", "context_edit", edit_boundary="replace")
+        edit.columns["edit_summary"] = block.text("content")
+        edit.extra.update(block.rest())
+
+    def _identify(self, source: SourceObject, columns: Columns) -> None:
+        columns["native_id"] = source.name("id")
+        take_time(source, columns, "timestamp", "created_at")
+        actor = source.text("name")
+        if actor is not None:
+            columns["actor"] = actor
+
+    def _reasoning(self, source: SourceObject, step: StepDraft) -> None:
+        """Reasoning beside the content; what says it a second time stays for ``extra``."""
+        key = next((key for key in _REASONING if source.word(key)), None)
+        if key is not None:
+            step.parts.reasoning(self.blocks.builder.text(source.text(key) or ""))
+            return
+        for block in source.objects("thinking_blocks"):
+            self.blocks.block(block, step)
+        for detail in source.objects("reasoning_details"):
+            text = detail.text("text", "summary")
+            rest: dict[str, Any] = detail.rest()
+            if text is None:
+                step.parts.opaque(rest)
+            else:
+                step.parts.reasoning(self.blocks.builder.text(text), rest)
+
+    def _calls(self, source: SourceObject, step: StepDraft) -> None:
+        for call in source.objects("tool_calls"):
+            add_call(call, step)
+        inner = source.child("function_call")
+        if inner.word("name"):
+            step.call(call_columns(inner.text("name"), None, inner.take("arguments")))
+
+
+def add_call(call: SourceObject, step: StepDraft) -> None:
+    """Add a call of a list of calls; one that stands in the content already is there once.
+
+    Args:
+        call: with ``function``, with ``custom``, or with its name and arguments beside its id.
+        step: takes it.
+    """
+    kind = call.word("type")
+    inner = next((it for key in ("function", "custom") if (it := call.child(key))), call)
+    arguments = next(
+        (inner.take(key) for key in ("arguments", "args", "input", "parameters") if key in inner),
+        None,
+    )
+    name = inner.text("name")
+    columns = call_columns(name, call.name("id", "call_id", "tool_call_id"), arguments)
+    if kind == "custom" and arguments is not None and jsontext.first_byte(arguments) == QUOTE:
+        columns = free_text(columns, jsontext.decode_value(arguments))
+    if kind in ("function", "tool_call"):
+        call.drop("type")
+    same = next((it for it in step.calls if it.columns.get("call_id") == columns["call_id"]), None)
+    if same is None or columns["call_id"] is None or same.columns.get("name") != name:
+        step.call(columns, call.rest())
+        return
+    names = ("arguments", "arguments_raw")
+    differing = {key: columns[key] for key in names if columns.get(key) != same.columns.get(key)}
+    merge_extra(same.extra, {key: it for key, it in differing.items() if it} | call.rest())
+
+
+def free_text(columns: Columns, text: str) -> Columns:
+    """The columns of a call whose arguments are no JSON but a text."""
+    columns = {key: value for key, value in columns.items() if not key.startswith("arguments")}
+    return columns | {"arguments_raw": text, "arguments_kind": "text"}
+
+
+def _objects(raw: Raw | None, path: str, blocks: BlockReader) -> list[SourceObject]:
+    """The blocks of a content that is a list of objects; none of any other."""
+    if raw is None or jsontext.first_byte(raw) != BRACKET:
+        return []
+    items = jsontext.decode_array(raw)
+    if any(jsontext.first_byte(item) != BRACE for item in items):
+        return []
+    return [SourceObject(it, f"{path}[{n}]", blocks.losses) for n, it in enumerate(items)]

@@ -1,0 +1,47 @@
+"""Token ids and log probabilities that servers and training environments write."""
+
+from __future__ import annotations
+
+import math
+
+from adp.converters.json_objects import integer
+from adp.converters.kit.source_object import SourceObject
+from adp.converters.reading import BRACKET, NUMBER
+from adp_schema import jsontext
+from adp_schema.model import Columns
+
+_IDS = {
+    "prompt_token_ids": ("prompt_token_ids",),
+    "completion_token_ids": ("generation_token_ids", "completion_token_ids", "token_ids",
+                             "response_token_ids"),
+}  # fmt: skip
+_LOGPROBS = ("generation_log_probs", "completion_logprobs", "token_logprobs")
+
+
+def take_tokens(source: SourceObject, columns: Columns) -> None:
+    """Fill the columns of token ids and log probabilities, where they are lists of numbers."""
+    for column, keys in _IDS.items():
+        for key in keys:
+            texts = _numbers(source, key)
+            numbers = [integer(text, 32) for text in texts or ()]
+            if texts and None not in numbers:
+                source.drop(key)
+                columns[column] = numbers
+                break
+    for key in _LOGPROBS:
+        texts = _numbers(source, key)
+        values = [float(text) for text in texts or ()]
+        if texts and all(math.isfinite(value) for value in values):
+            source.drop(key)
+            columns["logprobs"] = values
+            break
+
+
+def _numbers(source: SourceObject, key: str) -> list[str] | None:
+    """The texts of a list of numbers; None for anything else."""
+    if source.first(key) != BRACKET:
+        return None
+    items = jsontext.decode_array(source.values[key])
+    if not all(jsontext.first_byte(item) in NUMBER for item in items):
+        return None
+    return [bytes(item).decode("ascii") for item in items]

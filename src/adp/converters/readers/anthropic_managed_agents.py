@@ -1,0 +1,244 @@
+"""Events of sessions of Anthropic's managed agents.
+
+The lines are the events themselves, or pairs ``[method of the client, payload]`` that an SDK
+recorded: what a client sends comes back as an event of the stream, with an id, and counts once.
+Sources: the reference of the sessions API; tapes of an SDK.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from msgspec import Raw
+
+from adp.converters.kit.blocks import call_columns
+from adp.converters.kit.client_tape import tape_events
+from adp.converters.kit.drafts import StepDraft
+from adp.converters.kit.session import LogReader, SessionLog, word
+from adp.converters.kit.source_object import SourceObject
+from adp.converters.kit.times import take_start, take_time
+from adp.converters.kit.usage import ANTHROPIC, take_usage
+from adp.converters.reading import BRACKET, NULL
+from adp_schema import jsontext
+from adp_schema.errors import RecordError
+from adp_schema.model import Columns
+from adp_schema.protocols import Match
+
+_ANSWERS = ("tool_use_id", "mcp_tool_use_id", "custom_tool_use_id")
+
+
+class ManagedSession(SessionLog):
+    """One session."""
+
+    agent: ClassVar[str | None] = "managed agent"
+    id_key: ClassVar[str] = "id"
+    time_keys: ClassVar[tuple[str, ...]] = ("processed_at", "created_at")
+    handlers: ClassVar[Mapping[str, str]] = {
+        "session": "header",
+        "user.message": "user",
+        "system.message": "system",
+        "agent.message": "agent_message",
+        "agent.thinking": "thinking",
+        "agent.tool_use": "call",
+        "agent.mcp_tool_use": "call",
+        "agent.custom_tool_use": "call",
+        "agent.tool_result": "result",
+        "agent.mcp_tool_result": "result",
+        "user.custom_tool_result": "result",
+        "user.tool_result": "result",
+        "user.tool_confirmation": "confirmation",
+        "agent.thread_context_compacted": "compaction",
+        "span.model_request_start": "request_start",
+        "span.model_request_end": "request_end",
+        "session.error": "error",
+        "session.status_idle": "idle",
+        "session.status_terminated": "terminated",
+    }
+    kept: ClassVar[frozenset[str]] = frozenset(
+        {"user.interrupt", "user.define_outcome", "agent.thread_message_sent",
+         "agent.thread_message_received", "session.status_running", "session.status_rescheduled",
+         "session.status_rescheduling", "session.thread_status_running", "session.deleted",
+         "session.thread_status_idle", "session.thread_created", "session.thread_idle",
+         "session.thread_status_terminated", "session.outcome_evaluated", "session.updated",
+         "span.outcome_evaluation_start", "span.outcome_evaluation_end",
+         "span.outcome_evaluation_ongoing"}
+    )  # fmt: skip
+
+    def read_lines(self) -> None:
+        """Take events, or the pairs of a tape."""
+        self.turn: StepDraft | None = None
+        if jsontext.first_byte(self.record.data) != BRACKET:
+            raise RecordError("expected lines")
+        events, sessions = tape_events(jsontext.decode_array(self.record.data), self.losses)
+        if not any("type" in event for event in events):
+            raise RecordError("no line is an event")
+        if sessions:
+            self.run.columns["session_id"] = sessions[0]
+            self.run.extra.update({"sessions": sessions} if len(sessions) > 1 else {})
+        for event in events:
+            self.line(event)
+
+    def header(self, source: SourceObject) -> None:
+        """The session: its agent with model, system prompt and tools."""
+        columns, agent = self.run.columns, source.child("agent")
+        if columns.get("source_id") is not None:
+            source.values["type"] = jsontext.raw('"session"')
+            self.other(source)
+            return
+        columns["source_id"] = source.name("id")
+        columns.setdefault("session_id", columns["source_id"])
+        columns["agent_name"] = agent.text("name") or columns["agent_name"]
+        columns["agent_model"] = agent.child("model").text("id") or agent.text("model")
+        columns["agent_version"] = agent.name("version")
+        take_start(source, columns, "created_at")
+        if agent.first("tools") == BRACKET:
+            columns["tools"], columns["tools_origin"] = agent.json("tools"), "recorded"
+        system = agent.text("system")
+        if system is not None:
+            self.run.step("system").parts.text(self.builder.text(system))
+        self.run.extra.update(source.rest())
+
+    def user(self, source: SourceObject) -> None:
+        """A message of the user."""
+        self._message(source, self.run.step("user"))
+
+    def system(self, source: SourceObject) -> None:
+        """A message of the system."""
+        self._message(source, self.run.step("system"))
+
+    def _message(self, source: SourceObject, step: StepDraft) -> None:
+        self.turn = None
+        step.columns["native_id"] = source.name("id")
+        take_time(source, step.columns, *self.time_keys)
+        self.blocks.content(source.take("content"), step, f"{source.path}.content")
+        step.extra.update(source.rest())
+
+    def _agent_turn(self, source: SourceObject) -> StepDraft:
+        """The turn of the request that runs; the events of it are told by their own ids."""
+        if self.turn is None:
+            self.turn = self.run.step("agent", "llm_turn")
+            take_time(source, self.turn.columns, *self.time_keys)
+        return self.turn
+
+    def _keep(self, source: SourceObject, turn: StepDraft, kind: str) -> None:
+        turn.extra.setdefault("events", []).append({"type": kind, **_written(source)})
+
+    def agent_message(self, source: SourceObject) -> None:
+        """Text of the agent."""
+        turn = self._agent_turn(source)
+        self.blocks.content(source.take("content"), turn, f"{source.path}.content")
+        if turn.columns.get("native_id") is None:
+            turn.columns["native_id"] = source.name("id")
+        if set(source.values) - {"processed_at"} or turn.columns.get("timestamp") is None:
+            self._keep(source, turn, "agent.message")
+        elif "processed_at" in source:
+            turn.extra.setdefault("processed_at", []).append(_line(source.take("processed_at")))
+
+    def thinking(self, source: SourceObject) -> None:
+        """That the agent thought; seldom what."""
+        turn = self._agent_turn(source)
+        text = source.text("thinking", "text")
+        if text is not None:
+            turn.parts.reasoning(self.builder.text(text))
+        self._keep(source, turn, "agent.thinking")
+
+    def call(self, source: SourceObject) -> None:
+        """A call of a tool of the platform, of an MCP server, or of the client."""
+        turn = self._agent_turn(source)
+        arguments = source.take("input") if source.first("input") not in (0, NULL) else None
+        kind = "mcp" if "mcp_server_name" in source else "function"
+        name = source.text("name")
+        columns = call_columns(name, source.name("id"), arguments, kind)
+        columns["status"] = source.text("evaluated_permission")
+        turn.call(columns, source.rest())
+
+    def result(self, source: SourceObject) -> None:
+        """The result of a call; it ends the turn."""
+        self.turn = None
+        columns: Columns = {"is_error": source.flag("is_error")}
+        draft = self.run.observe(columns, answers=source.name(*_ANSWERS), by_order=True)
+        take_time(source, draft.columns, *self.time_keys)
+        self.blocks.result(source.take("content"), draft, f"{source.path}.content")
+        draft.extra = source.rest()
+
+    def confirmation(self, source: SourceObject) -> None:
+        """The user allows or denies a call."""
+        columns: Columns = {"source": "user", "name": "user.tool_confirmation"}
+        columns["text"] = source.text("deny_message") or source.text("result")
+        if source.word("result") == "deny":
+            columns["is_error"] = True
+        draft = self.run.observe(columns, answers=source.name(*_ANSWERS))
+        take_time(source, draft.columns, *self.time_keys)
+        draft.extra = source.rest()
+
+    def compaction(self, source: SourceObject) -> None:
+        """The context was compacted; by what, the event does not say."""
+        self.turn = None
+        step = self.run.step("system", "context_edit", edit_boundary="replace")
+        step.columns["native_id"] = source.name("id")
+        take_time(source, step.columns, *self.time_keys)
+        step.columns["edit_summary"] = source.text("summary")
+        step.extra.update(source.rest())
+
+    def request_start(self, source: SourceObject) -> None:
+        """A request to the model: what follows is a turn of its own."""
+        self.turn = None
+        self._typed(source, "span.model_request_start")
+
+    def request_end(self, source: SourceObject) -> None:
+        """The tokens of the request; its turn is the last one."""
+        if self.turn is None:
+            self.other(source)
+            return
+        take_usage(source, "model_usage", self.turn.columns, ANTHROPIC)
+        self._keep(source, self.turn, "span.model_request_end")
+
+    def error(self, source: SourceObject) -> None:
+        """What went wrong."""
+        error = SourceObject(source.values.get("error"), source.path, self.losses)
+        self.run.columns["error_type"] = error.word("type") or None
+        self.run.columns["error_message"] = error.word("message") or None
+        self._typed(source, "session.error")
+
+    def idle(self, source: SourceObject) -> None:
+        """The session waits, or has reached its end."""
+        reason = SourceObject(source.values.get("stop_reason"), source.path, self.losses)
+        self.run.columns["stop_reason"] = reason.word("type") or None
+        self._typed(source, "session.status_idle")
+
+    def terminated(self, source: SourceObject) -> None:
+        """The session is over."""
+        self.run.columns["terminated"] = True
+        self._typed(source, "session.status_terminated")
+
+    def _typed(self, source: SourceObject, kind: str) -> None:
+        source.values["type"] = jsontext.raw(f'"{kind}"')
+        self.other(source)
+
+
+def _line(raw: Raw | None) -> Raw:
+    return jsontext.raw(jsontext.one_line(raw or b"null"))
+
+
+def _written(source: SourceObject) -> dict[str, Any]:
+    return {key: _line(it) if isinstance(it, Raw) else it for key, it in source.rest().items()}
+
+
+class ManagedAgents(LogReader):
+    """The format ``anthropic_managed_agents``."""
+
+    name = "anthropic_managed_agents"
+    title = "Events of sessions of Anthropic's managed agents"
+    recognised = "pairs of a method of the sessions API and a payload, or events with dotted types"
+    versions = "reads events, and tapes of a client"
+    log = ManagedSession
+
+    def sniff(self, record: Mapping[str, Raw]) -> Match:
+        """An event with the time at which the platform took it."""
+        kind = word(record, "type")
+        event = kind.startswith(("session.", "agent.", "user.", "span.")) and "." in kind
+        return Match.STAMP if event and {"id", "processed_at"} <= set(record) else Match.NO
+
+
+CONVERTER = ManagedAgents()
