@@ -211,6 +211,8 @@ def _extra(block: SourceObject) -> dict[str, Any]:
 def _image(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
     """Blobs in the forms of Anthropic, of OpenAI, and of agents: base64, an address, or an id."""
     outer = block
+    if block.first("image_urls") == BRACKET:
+        return _images(reader, block, parts)
     for key in ("source", "image_url", "file", "input_audio", "media"):
         if block.first(key) == BRACE:
             block = outer.child(key)
@@ -235,6 +237,19 @@ def _image(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
             del block.values[key]
             return reader.reference(text, parts, _extra(outer), mime)
     return False
+
+
+def _images(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
+    """Several addresses in one block; what else it says goes with the first."""
+    urls = block.items("image_urls")
+    words = [jsontext.decode_value(it) for it in urls if jsontext.first_byte(it) == QUOTE]
+    if not words or len(words) < len(urls) or any(map(jsontext.has_mark, words)):
+        block.values["image_urls"] = jsontext.raw(jsontext.text_of(urls))
+        return False
+    block.drop("type")
+    for number, word in enumerate(words):
+        reader.reference(word, parts, {} if number else _extra(block), None)
+    return True
 
 
 def _gemini_blob(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:

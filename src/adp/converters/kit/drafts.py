@@ -170,6 +170,7 @@ def emit(
 
 
 def _emit_step(step: StepDraft, builder: RowBuilder) -> None:
+    step.number = builder.next_step  # an edit may refer to itself
     columns = {
         name: value.number if isinstance(value, StepDraft) else value
         for name, value in step.columns.items()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 from msgspec import Raw
@@ -68,8 +68,12 @@ class SessionLog:
 
     def read_lines(self) -> None:
         """Take the lines in their order."""
-        for source, broken in log_lines(self.record, self.builder, self.losses):
+        for source, broken in self.sources():
             self.entry(source, broken)
+
+    def sources(self) -> Iterator[tuple[SourceObject, str]]:
+        """The lines: an object and an empty text, or the text of a line that is no object."""
+        return log_lines(self.record, self.builder, self.losses)
 
     def entry(self, source: SourceObject, broken: str) -> None:
         """Take one line, or keep the text of one that is no object."""
@@ -122,7 +126,7 @@ class TreeLog(SessionLog):
 
     def read_lines(self) -> None:
         """Read the main line, and then each branch from where it leaves."""
-        sources = list(log_lines(self.record, self.builder, self.losses))
+        sources = list(self.sources())
         ids = [self.ids(source) for source, _ in sources]
         line = split([name for name, _ in ids], [parent for _, parent in ids])
         self._read_line(line, sources, 0)
@@ -180,3 +184,12 @@ def inner(record: Mapping[str, Raw], key: str) -> dict[str, Raw]:
         return {}
     values: dict[str, Raw] = jsontext.decode_object(raw)
     return values
+
+
+def first_item(record: Mapping[str, Raw], key: str) -> dict[str, Raw]:
+    """The first item of the list under a key of a line that is sniffed; empty when it is none."""
+    raw = record.get(key)
+    if raw is None or jsontext.first_byte(raw) != 0x5B:
+        return {}
+    items = jsontext.decode_array(raw)
+    return inner({"item": items[0]}, "item") if items else {}

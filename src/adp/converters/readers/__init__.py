@@ -14,7 +14,6 @@ READERS = {
     "openai_agents_run_state": "adp.converters.readers.openai_agents_run_state:CONVERTER",
     "openai_responses": "adp.converters.readers.openai_responses:CONVERTER",
     "openhands_llm_logs": "adp.converters.readers.openhands_llm_logs:CONVERTER",
-    "pi": "adp.converters.readers.pi:CONVERTER",
     "qwen_code": "adp.converters.readers.qwen_code:CONVERTER",
     "amp": "adp.converters.readers.amp:CONVERTER",
     "cline": "adp.converters.readers.cline:CONVERTER",
@@ -27,5 +26,10 @@ READERS = {
     "crush": "adp.converters.readers.crush:CONVERTER",
     "hermes_agent": "adp.converters.readers.hermes_agent:CONVERTER",
     "vscode_copilot_chat": "adp.converters.readers.vscode_copilot_chat:CONVERTER",
+    "openhands_output": "adp.converters.readers.openhands_output:CONVERTER",
+    "openhands_v0": "adp.converters.readers.openhands_v0:CONVERTER",
+    "openhands_v1": "adp.converters.readers.openhands_v1:CONVERTER",
+    "swe_agent": "adp.converters.readers.swe_agent:CONVERTER",
+    "swe_agent_rows": "adp.converters.readers.swe_agent_rows:CONVERTER",
 }
 """Name -> ``module:ATTRIBUTE``."""
