@@ -59,21 +59,45 @@ def lost(data: bytes, reading: Reading) -> list[str]:
     texts = "\n".join(word for word in kept if len(word) > 20)
     reported = [item["path"] for item in reading.losses]
     missing = []
-    for path, key, value in leaves(json.loads(data)):
-        if value in ("", None) or isinstance(value, bool) or key in DECIDING:
+    todo = list(leaves(json.loads(data)))
+    while todo:
+        path, key, value = todo.pop(0)
+        if value in ("", None) or isinstance(value, bool) or _last(key) in DECIDING:
             continue
         word = _word(value)
         if word in kept or word in texts or any(path.startswith(place) for place in reported):
             continue
         if ";base64," in word or (len(word) > 30 and _is_base64(word)):
             continue  # lifted out into media, by its bytes
+        inside = _json_inside(value)
+        if inside is not None:
+            todo.extend(leaves(inside, path, key))
+            continue
         missing.append(f"{path} = {word[:60]}")
     return missing
 
 
+def _last(key: str) -> str:
+    """The last name of a key: attributes of spans spell whole paths."""
+    return key.rpartition(".")[2]
+
+
+def _json_inside(value: Any) -> Any:
+    """The list or object that a string holds as JSON; its values count, not its spelling."""
+    if not isinstance(value, str) or value[:1] not in ("{", "[", '"'):
+        return None
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return None
+
+
 def leaves(value: Any, path: str = "$", key: str = "") -> Iterator[tuple[str, str, Any]]:
     """Each scalar with its path and its last key."""
-    if isinstance(value, dict):
+    if isinstance(value, dict) and set(value) == {"key", "value"} and isinstance(value["key"], str):
+        for inner, name, item in leaves(value["value"], f"{path}.value"):  # an attribute of OTLP
+            yield inner, value["key"] if name.endswith("Value") else name, item
+    elif isinstance(value, dict):
         for name, item in value.items():
             yield from leaves(item, f"{path}.{name}", name)
     elif isinstance(value, list):

@@ -2,5 +2,6 @@
 
 READERS = {
     "pi": "adp.converters.readers.pi:CONVERTER",
+    "otlp": "adp.converters.readers.otlp:CONVERTER",
 }
 """Name -> ``module:ATTRIBUTE``."""
