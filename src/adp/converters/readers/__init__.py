@@ -2,6 +2,7 @@
 
 READERS = {
     "pi": "adp.converters.readers.pi:CONVERTER",
+    "langfuse": "adp.converters.readers.langfuse:CONVERTER",
     "otlp": "adp.converters.readers.otlp:CONVERTER",
 }
 """Name -> ``module:ATTRIBUTE``."""
