@@ -330,3 +330,32 @@ def test_real_traces_of_langfuse(file, tmp_path):
     tools = sum(it["type"] == "TOOL" for it in observations)
     assert len(reading.rows["observations"]) >= tools
     assert adp.convert([str(path)], str(tmp_path / "store")).manifest.counts.used == 1
+
+
+def test_langsmith():
+    reading = example("langsmith", "runs.jsonl")
+    (run,) = reading.rows["trajectories"]
+    assert run["session_id"] == "th-1"
+    turns = steps(reading, "llm_turn")
+    assert [(it.get("text"), it.get("tokens_in")) for it in turns] == [(None, 12), ("Done.", 30)]
+    (result,) = reading.rows["observations"]
+    assert (result["text"], result["call_id"]) == ("fed", "f1")
+    (turn,) = steps(example("langsmith", "batch.json"), "llm_turn")
+    assert (turn["text"], turn["tokens_in"], turn["tokens_reasoning"]) == ("Cluck cluck.", 8, 1)
+
+
+@pytest.mark.parametrize("file", [
+    "formats/langsmith/langsmith_py_wrap_openai_reasoning.json",
+    "formats/langsmith/langsmith_py_wrap_openai_stream.json",
+    "formats_new/langsmith/langsmith__langsmith_js_wrap_openai_default.json",
+    "formats_new/langsmith/langsmith__langsmith_js_wrap_openai_stream.json",
+])  # fmt: skip
+def test_real_runs_of_langsmith(file):
+    path = sample(file)
+    batch = json.loads(path.read_bytes())
+    reading = read_lines("langsmith", lines(path))
+    runs = {run["id"] for run in batch["post"]}
+    assert len(steps(reading, "llm_turn")) == len(runs)
+    patches = [run for run in batch.get("patch", []) if run.get("outputs", {}).get("choices")]
+    answers = {run["outputs"]["choices"][0]["message"]["content"] for run in patches}
+    assert {row.get("text") for row in steps(reading, "llm_turn")} >= answers

@@ -173,7 +173,8 @@ def opened(message: SourceObject) -> SourceObject:
             continue
         if key == "kwargs":
             name = (items_of(message.values.get("id")) or [Raw(b'""')])[-1]
-            message.drop("lc", "type")
+            if message.integer_at("lc") == 1 and message.word("type") == "constructor":
+                message.drop("lc", "type")
             inner.values.setdefault("type", name)
         for outer, value in message.values.items():
             inner.values.setdefault(outer if outer not in inner else f"outer {outer}", value)

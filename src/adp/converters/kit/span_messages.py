@@ -142,7 +142,7 @@ class MessageReader:
         if kind in _ITEM_RESULTS:
             return self._item_result(source, blocks)
         spoken = source.word("role") or (kind if kind in (*SYSTEM, *USER, *AGENT, *TOOL) else "")
-        spoken = spoken or ("system" if kind.startswith("SystemMessage") else "") or role
+        spoken = spoken or ("system" if kind == "SystemMessage" else "") or role
         if kind == "reasoning" and "role" not in source:
             return self._item_reasoning(source, step)
         if self._is_tool(spoken, source):
@@ -156,7 +156,7 @@ class MessageReader:
             if spoken not in USER and spoken:
                 self.losses.unknown(f"role {spoken}")
                 step.columns["actor"] = spoken
-        if kind == "message" or kind.startswith(("System", "Human", "AI", *SYSTEM, *USER, *AGENT)):
+        if kind in ("message", "SystemMessage", *SYSTEM, *USER, *AGENT):
             source.drop("type")
         if source.word("role") in (*USER, *AGENT, "system"):
             source.drop("role")

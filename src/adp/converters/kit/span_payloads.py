@@ -13,18 +13,29 @@ from adp.converters.kit.span_blocks import (
     TOOL,
     USER,
     items_of,
+    opened,
     plain,
     unwrapped,
     word_of,
 )
 from adp.converters.kit.span_tree import TraceSpan
-from adp.converters.kit.usage import GEMINI, OPENAI, set_usage
+from adp.converters.kit.usage import GEMINI, OPENAI, UsageKeys, set_usage
 from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE
 from adp_schema import jsontext
 from adp_schema.losses import Losses
 from adp_schema.model import Columns
 
 _ROLES = (*SYSTEM, *USER, *AGENT, *TOOL)
+
+
+LANGCHAIN = UsageKeys(
+    prompt=("input_tokens",),
+    written=("output_tokens",),
+    cached=("input_token_details.cache_read",),
+    cache_write=("input_token_details.cache_creation",),
+    reasoning=("output_token_details.reasoning",),
+    cost=("total_cost",),
+)
 
 
 @dataclass(slots=True)
@@ -217,6 +228,7 @@ def _take_choices(source: SourceObject, payload: Payload) -> None:
                 generation.values.get("text", Raw(b'""'))
             )
             payload.choices.append([message])
+            _take_counts(payload, message, source)
             _keep(source, f"generation {len(payload.choices)}", generation)
     elif source.first("output") == BRACKET and _listed(source.values["output"]):
         payload.choices.append(_listed(source.take("output") or Raw(b"[]")))
@@ -230,6 +242,14 @@ def _take_choices(source: SourceObject, payload: Payload) -> None:
     elif source.first("content") == BRACKET:
         payload.choices.append([plain({"role": "assistant", "content": source.take("content")})])
         payload.columns["stop_reason"] = source.text("stop_reason")
+
+
+def _take_counts(payload: Payload, message: Raw, source: SourceObject) -> None:
+    """The tokens that a message of LangChain counts, which stay with it."""
+    inner = opened(SourceObject(message, source.path, source.losses))
+    if inner.first("usage_metadata") == BRACE:
+        record = SourceObject(inner.values["usage_metadata"], source.path, source.losses)
+        set_usage(record, payload.columns, LANGCHAIN)
 
 
 def _keep(source: SourceObject, key: str, left: SourceObject) -> None:

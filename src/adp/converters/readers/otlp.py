@@ -88,6 +88,7 @@ class OtlpLog(SpanLog):
 
     def _of_resource(self, resource: SourceObject) -> Iterator[TraceSpan]:
         shared = {"resource": _shared(resource, self.losses)} if "resource" in resource else {}
+        any_span = False
         listed = next((key for key in _SCOPES if resource.first(key) == BRACKET), "scopeSpans")
         for scope in resource.objects(listed):
             also = dict(shared)
@@ -95,9 +96,12 @@ class OtlpLog(SpanLog):
                 if key in scope:
                     also["scope"] = _shared(scope, self.losses, key)
             for source in scope.objects("spans"):
+                any_span = True
                 yield self.span(source, also)
             self.left.extend(scope.rest().items())
         self.left.extend(resource.rest().items())
+        if not any_span:
+            self.left.extend(shared.items())
 
     def span(self, source: SourceObject, shared: dict[str, Raw]) -> TraceSpan:
         """A span of OTLP, or of an exporter that writes pair by pair."""
