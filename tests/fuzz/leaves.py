@@ -89,9 +89,27 @@ def lost(data: bytes, reading: Reading) -> list[str]:
     return missing
 
 
+def _last(key: str) -> str:
+    """The last name of a key: attributes of spans spell whole paths."""
+    return key.rpartition(".")[2]
+
+
+def _json_inside(value: Any) -> Any:
+    """The list or object that a string holds as JSON; its values count, not its spelling."""
+    if not isinstance(value, str) or value[:1] not in ("{", "[", '"'):
+        return None
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return None
+
+
 def leaves(value: Any, path: str = "$", key: str = "") -> Iterator[tuple[str, str, Any]]:
     """Each scalar with its path and its last key."""
-    if isinstance(value, dict):
+    if isinstance(value, dict) and set(value) == {"key", "value"} and isinstance(value["key"], str):
+        for inner, name, item in leaves(value["value"], f"{path}.value"):  # an attribute of OTLP
+            yield inner, value["key"] if name.endswith("Value") else name, item
+    elif isinstance(value, dict):
         for name, item in value.items():
             yield from leaves(item, f"{path}.{name}", name)
     elif isinstance(value, list):

@@ -167,6 +167,11 @@ class SourceObject:
         self._children.pop(key, None)
         return inner
 
+    def adopt(self, key: str, inner: SourceObject) -> None:
+        """Put an object that was made of a value in its place; what is left of it stays."""
+        self.values.pop(key, None)
+        self._children[key] = inner
+
     def items(self, key: str) -> list[Raw]:
         """Take the items of a list that has any."""
         raw = self.values.get(key)

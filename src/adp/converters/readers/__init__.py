@@ -31,5 +31,9 @@ READERS = {
     "openhands_v1": "adp.converters.readers.openhands_v1:CONVERTER",
     "swe_agent": "adp.converters.readers.swe_agent:CONVERTER",
     "swe_agent_rows": "adp.converters.readers.swe_agent_rows:CONVERTER",
+    "langfuse": "adp.converters.readers.langfuse:CONVERTER",
+    "langsmith": "adp.converters.readers.langsmith:CONVERTER",
+    "mlflow": "adp.converters.readers.mlflow:CONVERTER",
+    "otlp": "adp.converters.readers.otlp:CONVERTER",
 }
 """Name -> ``module:ATTRIBUTE``."""

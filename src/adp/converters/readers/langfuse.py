@@ -1,0 +1,283 @@
+"""Traces of Langfuse: a trace with its observations, and rows of traces, observations and scores.
+
+Keys are those of its API, or the same in snake case, as its exports to files have them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from msgspec import Raw
+
+from adp.converters.format import Format
+from adp.converters.kit.drafts import TrajectoryDraft, merge_extra
+from adp.converters.kit.lines import log_lines
+from adp.converters.kit.session import word
+from adp.converters.kit.source_object import SourceObject
+from adp.converters.kit.span_attributes import classify
+from adp.converters.kit.span_blocks import plain, unwrapped
+from adp.converters.kit.span_payloads import take_request, take_response
+from adp.converters.kit.span_runs import SpanLog
+from adp.converters.kit.span_tree import AGENT, EVENT, LLM, TOOL, TraceSpan, take_times
+from adp.converters.reading import BRACE, BRACKET
+from adp_schema import jsontext
+from adp_schema.builder import RowBuilder
+from adp_schema.errors import RecordError
+from adp_schema.losses import Losses
+from adp_schema.protocols import Match, RawRecord
+
+_TYPES = {
+    "GENERATION": LLM, "TOOL": TOOL, "AGENT": AGENT,
+    **dict.fromkeys(("SPAN", "EVENT", "CHAIN", "RETRIEVER", "EVALUATOR", "EMBEDDING", "GUARDRAIL"),
+                    EVENT),
+}  # fmt: skip
+_TOKENS = {
+    "tokens_in": ("input", "input_tokens", "prompt_tokens", "promptTokens"),
+    "tokens_out": ("output", "output_tokens", "completion_tokens", "completionTokens"),
+    "tokens_cached": ("input_cached_tokens", "cache_read_input_tokens", "input_cache_read",
+                      "prompt_details.cache_read", "input_cached", "cached_tokens"),
+    "tokens_cache_write": ("cache_creation_input_tokens", "input_cache_creation",
+                           "prompt_details.cache_write", "input_cache_write"),
+    "tokens_reasoning": ("output_reasoning_tokens", "completion_details.reasoning",
+                         "output_reasoning", "reasoning_tokens"),
+}  # fmt: skip
+_CAMEL = re.compile(r"(?<=[a-z0-9])([A-Z])")
+
+
+def _names(key: str) -> tuple[str, str]:
+    return key, _CAMEL.sub(lambda match: f"_{match.group(1).lower()}", key)
+
+
+class LangfuseLog(SpanLog):
+    """The observations of one file, with their traces and scores."""
+
+    constants: ClassVar[tuple[str, ...]] = (
+        "traceId", "trace_id", "projectId", "project_id", "environment", "release", "version",
+        "public", "bookmarked",
+    )  # fmt: skip
+
+    def __init__(self, builder: RowBuilder, losses: Losses) -> None:
+        super().__init__(builder, losses)
+        self.traces: dict[str, list[SourceObject]] = {}
+        self.scores: dict[str, list[Raw]] = {}
+        self.spans: list[TraceSpan] = []
+        self.left: list[tuple[str, Any]] = []
+        self.known: set[str] = set()
+
+    def lines(self, record: RawRecord) -> list[TraceSpan]:
+        """The observations of all documents or rows.
+
+        Raises:
+            RecordError: none of them holds an observation.
+        """
+        for source, broken in log_lines(record, self.builder, self.losses):
+            if broken:
+                self.left.append(("line", broken))
+            elif source.first("trace") == BRACE:
+                self._trace(source.child("trace"))
+                self._observations(source)
+                self.left.extend(source.rest().items())
+            elif source.first("observations") == BRACKET:
+                self._observations(source)
+                self._trace(source)
+            elif _get(source, "traceId") and ("startTime" in source or "start_time" in source):
+                self.spans.append(self.span(source))
+            elif _get(source, "traceId") and "value" in source:
+                self._score(_get(source, "traceId"), plain(source.values))
+            else:
+                self._trace(source)
+        for span in self.spans:
+            for trace in self.traces.get(span.trace, []):
+                span.conversation = _get(trace, "sessionId") or span.conversation
+        if not self.spans:
+            raise RecordError("the record holds no observation", "$.observations")
+        self.known = {span.trace for span in self.spans}
+        return self.spans
+
+    def _trace(self, source: SourceObject) -> None:
+        self.traces.setdefault(source.word("id"), []).append(source)
+        for score in source.items("scores"):
+            self._score(source.word("id"), score)
+
+    def _score(self, trace: str, raw: Raw) -> None:
+        self.scores.setdefault(trace, []).append(raw)
+
+    def _observations(self, source: SourceObject) -> None:
+        for item in source.objects("observations"):
+            self.spans.append(self.span(item))
+
+    def span(self, source: SourceObject) -> TraceSpan:
+        """An observation."""
+        metadata = SourceObject(unwrapped(source.values.get("metadata")), "$", self.losses)
+        attributes = SourceObject(unwrapped(metadata.values.get("attributes")), "$", self.losses)
+        times = take_times(source, _names("startTime"), _names("endTime"))
+        parent = _get(source, "parentObservationId") or None
+        span = TraceSpan(source, attributes, source.word("id"), _get(source, "traceId"), parent,
+                    source.word("name"), **times)  # fmt: skip
+        kind = source.word("type").upper()
+        if attributes:
+            classify(span, Losses())
+        if kind in _TYPES and (kind != "SPAN" or span.kind == LLM):
+            span.kind = _TYPES[kind]
+        elif kind not in _TYPES:
+            self.losses.unknown(f"observation type {kind or 'without a type'}")
+        if (
+            span.kind == EVENT
+            and kind == "SPAN"
+            and _is_tool(unwrapped(source.values.get("output")))
+        ):
+            span.kind = TOOL
+        span.has_messages = False
+        span.conversation = _get(source, "sessionId") or span.conversation
+        if span.kind == AGENT:
+            span.agent = span.agent or span.name or None
+        source.drop("id")
+        return span
+
+    def take(self, span: TraceSpan) -> None:
+        """Take the request and the response, or the call and its result."""
+        source = span.source
+        if span.kind == TOOL:
+            self._take_use(span)
+            return
+        span.columns["model"] = source.text("model", *_names("providedModelName"))
+        _take_usage(span)
+        take_request(span, source, "input")
+        take_response(span, source, "output")
+        definitions = next((key for key in _names("toolDefinitions") if len(source.values.get(
+            key, b"")) > 2), None)  # fmt: skip
+        if definitions is not None and span.tools is None:
+            inner = unwrapped(source.take(definitions))
+            span.tools = inner
+        span.agent = span.agent or None
+
+    def _take_use(self, span: TraceSpan) -> None:
+        source, use, attributes = span.source, span.use, span.attributes
+        use.name = attributes.word("gen_ai.tool.name") or attributes.word("tool.name") or (
+            span.name.removeprefix("execute_tool ").removeprefix("running tool: ")
+            .removeprefix("tool.")) or None  # fmt: skip
+        use.call_id = attributes.word("gen_ai.tool.call.id") or None
+        if source.first("input") not in (0, 0x6E):
+            use.arguments = source.take("input")
+            inner = unwrapped(use.arguments)
+            use.arguments = inner if inner is not None else use.arguments
+        if source.first("output") not in (0, 0x6E):
+            use.result = source.take("output")
+            values = SourceObject(unwrapped(use.result), source.path, self.losses)
+            use.call_id = use.call_id or values.word("tool_call_id") or None
+        if source.word("level") == "ERROR":
+            use.error = True
+
+    def complete(self, run: TrajectoryDraft, spans: list[TraceSpan]) -> None:
+        """Add what the traces say, and their scores as rewards."""
+        left, self.left = self.left, []
+        for key, value in left:
+            merge_extra(run.extra, {key: value})
+        for name in [name for name in self.traces if name not in self.known]:
+            for trace in self.traces.pop(name):
+                merge_extra(run.extra, {"other trace": plain(trace.rest())})
+        for name in [name for name in self.scores if name not in self.known]:
+            run.extra.setdefault("other scores", []).extend(self.scores.pop(name))
+        rewards: dict[str, Any] = {}
+        names = dict.fromkeys(span.trace for span in spans)
+        if "source_id" in run.columns and run.columns["session_id"] is None:
+            run.columns["source_id"] = next(iter(names)) or None
+        for name in names:
+            for trace in self.traces.pop(name, []):
+                self._about(run, trace)
+            for raw in self.scores.pop(name, []):
+                run.extra.setdefault("scores", []).append(raw)
+                score = SourceObject(raw, "$.scores", self.losses)
+                number = score.values.get("value")
+                if number is not None and jsontext.first_byte(number) in b"-0123456789":
+                    rewards.setdefault(score.word("name"), number)
+        if rewards:
+            run.columns["rewards"] = jsontext.text_of(rewards)
+
+    def _about(self, run: TrajectoryDraft, trace: SourceObject) -> None:
+        tags = trace.values.get("tags")
+        if tags is not None and jsontext.first_byte(tags) == BRACKET:
+            words = jsontext.decode_value(tags)
+            if words and all(isinstance(it, str) for it in words) and "tags" not in run.columns:
+                run.columns["tags"] = words
+                trace.drop("tags")
+        merge_extra(run.extra, {"trace": plain(trace.rest())})
+
+
+def _get(source: SourceObject, key: str) -> str:
+    return next((source.word(name) for name in _names(key) if source.word(name)), "")
+
+
+def _is_tool(raw: Raw | None) -> bool:
+    """Whether an output is the message of a tool, as LangChain's tools give it."""
+    if raw is None or jsontext.first_byte(raw) != BRACE or b'"tool_call_id"' not in bytes(raw):
+        return False
+    values = jsontext.decode_object(raw)
+    inner = values.get("kwargs", values.get("data", raw))
+    return jsontext.first_byte(inner) == BRACE and "tool_call_id" in jsontext.decode_object(inner)
+
+
+def _take_usage(span: TraceSpan) -> None:
+    source = span.source
+    key = next((key for key in (*_names("usageDetails"), "usage") if len(source.values.get(
+        key, b"")) > 2), None)  # fmt: skip
+    inner = None if key is None else unwrapped(source.values[key])
+    if key is not None and inner is not None and jsontext.first_byte(inner) == BRACE:
+        source.drop(key)
+        record = SourceObject(inner, f"{source.path}.{key}", source.losses)
+        span.columns["usage"] = jsontext.one_line(inner)
+        numbers = {
+            column: next(
+                (it for name in names if (it := record.integer_at(name)) is not None), None
+            )
+            for column, names in _TOKENS.items()
+        }
+        apart = (numbers["tokens_cached"] or 0) + (numbers["tokens_cache_write"] or 0)
+        plainly = (numbers["tokens_in"] or 0) + (numbers["tokens_out"] or 0)
+        if (
+            apart
+            and record.integer_at("total") == plainly + apart
+            and numbers["tokens_in"] is not None
+        ):
+            numbers["tokens_in"] += apart
+        span.columns.update(numbers)
+    costs = next((it for it in _names("costDetails") if it in source), "")
+    inner = unwrapped(source.values.get(costs))
+    total = SourceObject(inner, source.path, source.losses).values.get("total")
+    for raw in (total, *(source.values.get(it) for it in ("totalCost", "calculatedTotalCost",
+                                                          "total_cost"))):  # fmt: skip
+        if raw is not None and jsontext.first_byte(raw) in b"0123456789":
+            span.columns["cost_usd"] = float(bytes(raw))
+            break
+
+
+class LangfuseReader(Format):
+    """The format ``langfuse``."""
+
+    name = "langfuse"
+    title = "Traces of Langfuse"
+    container = "session"
+    recognised = "a trace with observations, or an observation with a traceId and a type"
+    versions = "traces of its API and screens, and rows of its exports"
+
+    def sniff(self, record: Mapping[str, Raw]) -> Match:
+        """Traces and rows of observations."""
+        kind = word(record, "type")
+        row = bool({"traceId", "trace_id"} & set(record)) and kind in _TYPES
+        if row and bool({"startTime", "start_time"} & set(record)):
+            return Match.STAMP
+        observations = record.get("observations")
+        if observations is None or jsontext.first_byte(observations) != BRACKET:
+            return Match.NO
+        known = "trace" in record or {"sessionId", "userId", "timestamp"} & set(record)
+        return Match.STAMP if known and b'"trace' in bytes(observations) else Match.NO
+
+    def read(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
+        """Read the traces of a file."""
+        log = LangfuseLog(builder, losses)
+        log.read(log.lines(record))
+
+
+CONVERTER = LangfuseReader()

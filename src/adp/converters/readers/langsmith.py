@@ -1,0 +1,200 @@
+"""Runs of LangSmith: rows of its exports, and the posts and patches that its clients send."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from msgspec import Raw
+
+from adp.converters.format import Format
+from adp.converters.kit.drafts import TrajectoryDraft, merge_extra
+from adp.converters.kit.lines import log_lines
+from adp.converters.kit.session import word
+from adp.converters.kit.source_object import SourceObject
+from adp.converters.kit.span_blocks import opened, unwrapped
+from adp.converters.kit.span_payloads import LANGCHAIN, take_request, take_response
+from adp.converters.kit.span_runs import SpanLog
+from adp.converters.kit.span_tree import EVENT, LLM, TOOL, TraceSpan, take_times
+from adp.converters.kit.usage import set_usage
+from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE
+from adp_schema import jsontext
+from adp_schema.builder import RowBuilder
+from adp_schema.errors import RecordError
+from adp_schema.losses import Losses
+from adp_schema.protocols import Match, RawRecord
+
+_TYPES = {
+    "llm": LLM, "chat_model": LLM, "tool": TOOL,
+    **dict.fromkeys(("chain", "retriever", "prompt", "parser", "embedding"), EVENT),
+}  # fmt: skip
+_THREADS = ("thread_id", "session_id", "conversation_id")
+
+
+class LangsmithLog(SpanLog):
+    """The runs of one file."""
+
+    constants: ClassVar[tuple[str, ...]] = ("trace_id", "session_name", "session_id")
+
+    def __init__(self, builder: RowBuilder, losses: Losses) -> None:
+        super().__init__(builder, losses)
+        self.left: list[tuple[str, Any]] = []
+
+    def lines(self, record: RawRecord) -> list[TraceSpan]:
+        """The runs of all lines; what a patch says is added to the run that was posted.
+
+        Raises:
+            RecordError: there is none.
+        """
+        runs: dict[str, SourceObject] = {}
+        for number, (source, broken) in enumerate(log_lines(record, self.builder, self.losses)):
+            posts, patches = source.objects("post"), source.objects("patch")
+            for post, patch in zip(posts, patches, strict=False):
+                if "id" not in patch and len(posts) == len(patches) and "id" in post:
+                    patch.values["id"] = post.values["id"]
+            listed = [*posts, *patches, *source.objects("runs")]
+            if broken:
+                self.left.append(("line", broken))
+            elif listed:
+                for run in listed:
+                    _merge(runs, run.word("id") or f"#{number}", run)
+                self.left.extend(source.rest().items())
+            elif source.word("run_type"):
+                _merge(runs, source.word("id") or f"#{number}", source)
+            else:
+                self.left.extend(source.rest().items())
+        if not runs:
+            raise RecordError("the record holds no run")
+        return [self.span(run) for run in runs.values()]
+
+    def span(self, source: SourceObject) -> TraceSpan:
+        """A run."""
+        extra = source.child("extra")
+        metadata = extra.child("metadata")
+        name, kind = source.word("id"), source.word("run_type")
+        parent = source.word("parent_run_id") or source.word("parent_id") or None
+        times = take_times(source, ("start_time",), ("end_time",))
+        trace = source.word("trace_id") or name
+        span = TraceSpan(source, metadata, name, trace, parent, source.word("name"), **times)
+        if kind not in _TYPES:
+            self.losses.unknown(f"run type {kind}")
+        span.kind = _TYPES.get(kind, EVENT)
+        span.conversation = next(
+            (metadata.word(key) for key in _THREADS if metadata.word(key)), None
+        )
+        source.drop("id")
+        return span
+
+    def take(self, span: TraceSpan) -> None:
+        """Take the inputs and outputs of a model or of a tool."""
+        source = span.source
+        failed = source.first("error") not in (0, NULL)
+        if span.kind == TOOL:
+            self._take_use(span)
+            span.use.error = True if failed else span.use.error
+            return
+        settings = source.child("extra").child("invocation_params")
+        span.columns["model"] = span.attributes.word("ls_model_name") or settings.word("model") or (
+            settings.word("model_name")) or None  # fmt: skip
+        if settings.first("tools") == BRACKET:
+            span.tools = settings.take("tools")
+        outputs = source.child("outputs")
+        usage = outputs.json_object("usage_metadata")
+        if usage is not None:
+            span.columns["usage"] = usage
+            record = SourceObject(Raw(usage.encode()), "usage", self.losses)
+            set_usage(record, span.columns, LANGCHAIN)
+        for column, key in (("tokens_in", "prompt_tokens"), ("tokens_out", "completion_tokens")):
+            if span.columns.get(column) is None:
+                span.columns[column] = source.integer_at(key)
+        cost = source.values.get("total_cost")
+        if span.columns.get("cost_usd") is None and cost is not None:
+            span.columns["cost_usd"] = _number(cost)
+        if "outputs" not in source and outputs:
+            source.adopt("outputs", SourceObject(None, "$", self.losses))
+            source.values["outputs"] = Raw(jsontext.encode(outputs.rest()))
+        take_request(span, source, "inputs")
+        take_response(span, source, "outputs")
+
+    def _take_use(self, span: TraceSpan) -> None:
+        source, use = span.source, span.use
+        use.name = span.name or None
+        if source.first("inputs") not in (0, NULL):
+            inputs = SourceObject(source.values["inputs"], source.path, self.losses)
+            alone = set(inputs.values) == {"input"}
+            use.arguments = inputs.take("input") if alone else source.values["inputs"]
+            source.drop("inputs")
+        if source.first("outputs") not in (0, NULL):
+            outputs = SourceObject(source.values["outputs"], source.path, self.losses)
+            alone = set(outputs.values) == {"output"}
+            use.result = outputs.take("output") if alone else source.values["outputs"]
+            source.drop("outputs")
+            message = opened(SourceObject(unwrapped(use.result), source.path, self.losses))
+            use.call_id = message.word("tool_call_id") or None
+
+    def complete(self, run: TrajectoryDraft, spans: list[TraceSpan]) -> None:
+        """Keep what stood beside the runs, and say why the outermost one failed."""
+        left, self.left = self.left, []
+        for key, value in left:
+            merge_extra(run.extra, {key: value})
+        errors = [it.source.word("error") for it in spans if it.above is None]
+        if errors and errors[-1]:
+            run.columns["error_type"], run.columns["error_message"] = "error", errors[-1]
+
+
+def _number(raw: Raw) -> float | None:
+    """A cost, which is a number or a string of one."""
+    text = jsontext.decode_value(raw) if jsontext.first_byte(raw) == QUOTE else bytes(raw).decode()
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _merge(runs: dict[str, SourceObject], name: str, run: SourceObject) -> None:
+    """Add a run, or what a patch says about it."""
+    first = runs.setdefault(name, run)
+    if first is run:
+        return
+    for key, raw in run.values.items():
+        known = first.values.get(key)
+        if (
+            known is not None
+            and bytes(known) != bytes(raw)
+            and bytes(known) not in (b"{}", b"null")
+        ):
+            first.values[f"posted {key}"] = known
+        if bytes(raw) != b"null" or known is None:
+            first.values[key] = raw
+
+
+class LangsmithReader(Format):
+    """The format ``langsmith``."""
+
+    name = "langsmith"
+    title = "Runs of LangSmith"
+    container = "session"
+    recognised = "a run_type beside inputs or a trace_id, or a list of posts of such runs"
+    versions = "runs of its exports, and the batches of its clients"
+
+    def sniff(self, record: Mapping[str, Raw]) -> Match:
+        """Runs, and batches of them."""
+        if word(record, "run_type") in _TYPES:
+            known = {"trace_id", "dotted_order", "parent_run_id", "session_name"} & set(record)
+            return Match.STAMP if known else Match.NO
+        for key in ("post", "patch"):
+            raw = record.get(key)
+            if raw is not None and jsontext.first_byte(raw) == BRACKET:
+                items = jsontext.decode_array(raw)
+                if items and jsontext.first_byte(items[0]) == BRACE:
+                    known = {"run_type", "dotted_order"} & set(jsontext.decode_object(items[0]))
+                    return Match.STAMP if known else Match.NO
+        return Match.NO
+
+    def read(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
+        """Read the runs of a file."""
+        log = LangsmithLog(builder, losses)
+        log.read(log.lines(record))
+
+
+CONVERTER = LangsmithReader()

@@ -1,0 +1,209 @@
+"""Traces of MLflow, versions 2 and 3: what is known of a trace, and its spans.
+
+Attributes of spans are strings of JSON, also where the value is a plain string.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from msgspec import Raw
+
+from adp.converters.format import Format
+from adp.converters.kit.drafts import TrajectoryDraft, merge_extra
+from adp.converters.kit.lines import log_lines
+from adp.converters.kit.session import inner
+from adp.converters.kit.source_object import SourceObject
+from adp.converters.kit.span_blocks import unwrapped
+from adp.converters.kit.span_payloads import take_request, take_response
+from adp.converters.kit.span_runs import SpanLog
+from adp.converters.kit.span_tree import AGENT, EVENT, LLM, TOOL, TraceSpan, take_times
+from adp.converters.kit.usage import UsageKeys, set_usage
+from adp.converters.reading import BRACE, BRACKET, QUOTE
+from adp_schema import jsontext
+from adp_schema.builder import RowBuilder
+from adp_schema.errors import RecordError
+from adp_schema.losses import Losses
+from adp_schema.protocols import Match, RawRecord
+
+_TYPES = {
+    "CHAT_MODEL": LLM, "LLM": LLM, "TOOL": TOOL, "AGENT": AGENT,
+    **dict.fromkeys(("CHAIN", "RETRIEVER", "EMBEDDING", "RERANKER", "PARSER", "MEMORY", "WORKFLOW",
+                     "TASK", "GUARDRAIL", "EVALUATOR", "UNKNOWN"), EVENT),
+}  # fmt: skip
+_USAGE = UsageKeys(
+    prompt=("input_tokens",),
+    written=("output_tokens",),
+    cached=("cache_read_input_tokens",),
+    cache_write=("cache_creation_input_tokens",),
+)
+
+
+class MlflowLog(SpanLog):
+    """The traces of assessment file."""
+
+    constants: ClassVar[tuple[str, ...]] = ("trace_id", "mlflow.traceRequestId")
+
+    def __init__(self, builder: RowBuilder, losses: Losses) -> None:
+        super().__init__(builder, losses)
+        self.traces: dict[str, list[SourceObject]] = {}
+        self.left: list[tuple[str, Any]] = []
+
+    def lines(self, record: RawRecord) -> list[TraceSpan]:
+        """The spans of all traces.
+
+        Raises:
+            RecordError: there is none.
+        """
+        spans: list[TraceSpan] = []
+        for source, broken in log_lines(record, self.builder, self.losses):
+            info, data = source.child("info"), source.child("data")
+            spans_here = [self.span(it) for it in data.objects("spans")]
+            if broken:
+                self.left.append(("line", broken))
+            elif not spans_here:
+                self.left.extend(source.rest().items())
+            else:
+                session = info.child("trace_metadata").word("mlflow.trace.session") or info.child(
+                    "request_metadata").word("mlflow.trace.session")  # fmt: skip
+                for span in spans_here:
+                    span.conversation = session or None
+                self.traces.setdefault(spans_here[0].trace, []).append(source)
+                spans.extend(spans_here)
+        if not spans:
+            raise RecordError("the trace holds no span", "$.data.spans")
+        return spans
+
+    def span(self, source: SourceObject) -> TraceSpan:
+        """A span."""
+        context = source.child("context")
+        attributes = SourceObject(None, f"{source.path}.attributes", self.losses)
+        if source.first("attributes") == BRACE:
+            attributes.values = dict(source.child("attributes").values)
+            source.adopt("attributes", attributes)
+        trace = source.word("trace_id") or context.word("trace_id")
+        name = source.text("span_id") or context.text("span_id") or ""
+        parent = source.word("parent_span_id") or source.word("parent_id")
+        times = take_times(source, ("start_time_unix_nano", "start_time", "start_time_ns"),
+                           ("end_time_unix_nano", "end_time", "end_time_ns"))  # fmt: skip
+        span = TraceSpan(
+            source, attributes, name, trace, parent or None, source.word("name"), **times
+        )
+        kind = _text(attributes, "mlflow.spanType") or source.word("span_type")
+        if kind and kind not in _TYPES:
+            self.losses.unknown(f"span type {kind}")
+        span.kind = _TYPES.get(kind, EVENT)
+        if span.kind == AGENT:
+            span.agent = span.name or None
+        return span
+
+    def take(self, span: TraceSpan) -> None:
+        """Take the inputs and outputs of a model or of a tool."""
+        place = span.attributes if "mlflow.spanInputs" in span.attributes else span.source
+        keys = ("mlflow.spanInputs", "mlflow.spanOutputs")
+        if place is span.source:
+            keys = ("inputs", "outputs")
+        for key in keys:
+            if (raw := _decoded(place.values.get(key))) is not None:
+                place.values[key] = raw
+        if span.kind == TOOL:
+            self._take_use(span, place, keys)
+            return
+        attributes = span.attributes
+        model = next(
+            (key for key in ("mlflow.llm.model", "mlflow.chat.model") if key in attributes), ""
+        )
+        span.columns["model"] = _text(attributes, model) or None
+        if span.columns["model"]:
+            attributes.drop(model)
+        usage = unwrapped(attributes.values.get("mlflow.chat.tokenUsage"))
+        if usage is not None and jsontext.first_byte(usage) == BRACE:
+            attributes.drop("mlflow.chat.tokenUsage")
+            span.columns["usage"] = jsontext.one_line(usage)
+            set_usage(SourceObject(usage, "usage", self.losses), span.columns, _USAGE)
+        costs = SourceObject(
+            unwrapped(attributes.values.get("mlflow.llm.cost")), "cost", self.losses
+        )
+        cost = costs.values.get("total_cost")
+        if cost is not None and jsontext.first_byte(cost) in b"0123456789":
+            span.columns["cost_usd"] = float(bytes(cost))
+        tools = unwrapped(attributes.values.get("mlflow.chat.tools"))
+        if tools is not None and jsontext.first_byte(tools) == BRACKET:
+            span.tools = tools
+            attributes.drop("mlflow.chat.tools")
+        take_request(span, place, keys[0])
+        take_response(span, place, keys[1])
+
+    def _take_use(self, span: TraceSpan, place: SourceObject, keys: tuple[str, str]) -> None:
+        span.use.name = span.name or None
+        if place.first(keys[0]):
+            span.use.arguments = place.take(keys[0])
+        if place.first(keys[1]):
+            span.use.result = place.take(keys[1])
+            values = SourceObject(unwrapped(span.use.result), span.source.path, self.losses)
+            span.use.call_id = values.word("tool_call_id") or None
+        if span.failed():
+            span.use.error = True
+
+    def complete(self, run: TrajectoryDraft, spans: list[TraceSpan]) -> None:
+        """Add what is known of the traces, and their assessments as rewards."""
+        left, self.left = self.left, []
+        for key, value in left:
+            merge_extra(run.extra, {key: value})
+        rewards: dict[str, Any] = {}
+        for name in dict.fromkeys(span.trace for span in spans):
+            for source in self.traces.pop(name, []):
+                info = source.child("info")
+                if run.columns["session_id"] is None:
+                    run.columns["source_id"] = info.word("trace_id") or info.word("request_id") or (
+                        run.columns["source_id"])  # fmt: skip
+                for raw in info.items("assessments"):
+                    run.extra.setdefault("assessments", []).append(raw)
+                    assessment = SourceObject(raw, "$.info.assessments", self.losses)
+                    value = assessment.child("feedback").values.get("value")
+                    if value is not None and jsontext.first_byte(value) in b"-0123456789":
+                        rewards.setdefault(
+                            assessment.word("assessment_name") or assessment.word("name"), value
+                        )
+                merge_extra(run.extra, source.rest())
+        if rewards:
+            run.columns["rewards"] = jsontext.text_of(rewards)
+
+
+def _decoded(raw: Raw | None) -> Raw | None:
+    """A value that stands in a string of JSON."""
+    if raw is None or jsontext.first_byte(raw) != QUOTE:
+        return raw
+    text = jsontext.decode_value(raw)
+    return jsontext.raw(text) if jsontext.is_valid(text) and not jsontext.has_mark(text) else raw
+
+
+def _text(attributes: SourceObject, key: str) -> str:
+    raw = _decoded(attributes.values.get(key))
+    return (
+        jsontext.decode_value(raw) if raw is not None and jsontext.first_byte(raw) == QUOTE else ""
+    )
+
+
+class MlflowReader(Format):
+    """The format ``mlflow``."""
+
+    name = "mlflow"
+    title = "Traces of MLflow"
+    container = "session"
+    recognised = "an info with a trace_id or request_id beside data with spans"
+    versions = "traces of MLflow 2 and 3, as Trace.to_json writes them"
+
+    def sniff(self, record: Mapping[str, Raw]) -> Match:
+        """``info`` and ``data.spans``."""
+        known = bool({"trace_id", "request_id"} & set(inner(record, "info")))
+        return Match.STAMP if known and "spans" in inner(record, "data") else Match.NO
+
+    def read(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
+        """Read the traces of a file."""
+        log = MlflowLog(builder, losses)
+        log.read(log.lines(record))
+
+
+CONVERTER = MlflowReader()

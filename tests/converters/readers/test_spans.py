@@ -1,0 +1,361 @@
+"""Spans of OTLP, Langfuse and MLflow: each message once, whatever the order of the spans."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+import adp
+from adp.converters.leaves import Reading
+from tests.fuzz.leaves import read_lines
+
+EXAMPLES = Path(__file__).parent / "examples"
+SAMPLES = Path("/work/shared/data")
+
+
+def lines(path: Path) -> bytes:
+    """A file as its reader gets it."""
+    if path.suffix != ".jsonl":
+        return path.read_bytes()
+    return b"[" + b",\n".join(it for it in path.read_bytes().splitlines() if it) + b"]"
+
+
+def steps(reading: Reading, kind: str | None = None) -> list[dict]:
+    return [row for row in reading.rows["steps"] if kind is None or row["kind"] == kind]
+
+
+def example(name: str, file: str) -> Reading:
+    return read_lines(name, lines(EXAMPLES / name / file))
+
+
+def sample(*parts: str) -> Path:
+    path = SAMPLES.joinpath(*parts)
+    if not path.exists():
+        pytest.skip(f"the sample {path} is not on this machine")
+    return path
+
+
+def test_a_conversation_of_two_traces_is_one_trajectory():
+    reading = example("otlp", "conversation.jsonl")
+    main, subagent, alternate = reading.rows["trajectories"]
+    assert (main["source_id"], main["agent_name"]) == ("conv-1", "counter")
+    assert [row["text"] for row in steps(reading, "llm_turn") if row.get("text")] == [
+        "49 pears.", "No apples.", "Seven more.", "I see none.", "You are welcome.",
+    ]  # fmt: skip
+    assert (subagent["branch_kind"], subagent["agent_name"]) == ("subagent", "gardener")
+    assert (alternate["branch_kind"], alternate["parent_step"]) == ("alternate", 9)
+    (link,) = reading.rows["links"]
+    assert (link["kind"], link["step"], link["call"]) == ("subagent", 4, 0)
+    assert link["target_id"] == subagent["source_id"]
+
+
+def test_results_are_there_once_and_paired():
+    reading = example("otlp", "conversation.jsonl")
+    results = [(row["call_id"], row["text"]) for row in reading.rows["observations"]]
+    assert results == [
+        ("call_a", "12"),
+        ("call_b", '{"pears": 30}'),
+        ("call_c", "Seven more."),
+    ]
+    assert all(row.get("call_step") is not None for row in reading.rows["observations"])
+
+
+def test_a_turn_says_what_its_span_says():
+    turn = steps(example("otlp", "conversation.jsonl"), "llm_turn")[0]
+    assert turn["model"] == "m-1-0901"
+    assert turn["reasoning"] == "Two places, two calls."
+    assert (turn["tokens_in"], turn["tokens_out"], turn["tokens_cached"]) == (41, 20, 3)
+    assert (turn["stop_reason"], turn["response_id"]) == ("stop", "resp_41")
+    assert (turn["native_id"], turn["duration_ms"]) == ("a000000000000002", 90.0)
+
+
+def test_a_changed_history_is_an_edit_or_a_branch():
+    reading = example("otlp", "conversation.jsonl")
+    (edit,) = steps(reading, "context_edit")
+    assert edit["edit_boundary"] == "replace"
+    assert edit["edit_summary"] == "Summary: 49 pears were counted."
+
+
+def test_a_turn_without_content_says_so():
+    turn = steps(example("otlp", "conversation.jsonl"), "llm_turn")[-1]
+    assert json.loads(turn["extra"])["content"] == "not captured"
+    assert (turn.get("text"), turn["tokens_in"]) == (None, 9)
+
+
+def test_conventions():
+    reading = example("otlp", "dialects.json")
+    by_model = {row["model"]: row for row in steps(reading, "llm_turn")}
+    assert by_model["m-5"]["text"] == "Hi."
+    assert by_model["m-6"]["text"] == "Watered."
+    assert by_model["m-3"]["text"] == "Done."
+    names = [row["name"] for row in reading.rows["tool_calls"]]
+    assert names == ["ring", "water", "peel"]
+    assert [row["text"] for row in reading.rows["observations"]] == ['{"wet": true}', "peeled"]
+    tokens = sum(row.get("tokens_in") or 0 for row in steps(reading))
+    assert tokens == 25 + 40 + 11 + 20 + 30
+
+
+def test_the_spans_of_claude_code():
+    reading = example("otlp", "no_content.json")
+    instruction, turn, _ = steps(reading)
+    assert instruction["text"] == "Fix the gate"
+    assert (turn["tokens_in"], turn["tokens_cached"], turn["tokens_cache_write"]) == (124, 100, 20)
+    assert reading.rows["tool_calls"][0]["name"] == "Bash"
+    assert reading.rows["observations"][0]["is_error"] is True
+
+
+@pytest.mark.parametrize("file", ["conversation.jsonl", "dialects.json", "no_content.json"])
+def test_the_order_of_the_spans_does_not_matter(file):
+    data = json.loads(lines(EXAMPLES / "otlp" / file))
+    documents = data if isinstance(data, list) else [data]
+    spans = [
+        span
+        for document in documents
+        for resource in document["resourceSpans"]
+        for scope in resource["scopeSpans"]
+        for span in scope["spans"]
+    ]
+    seen = set()
+    for number in range(4):
+        random.Random(number).shuffle(spans)
+        scope = {"scope": {"name": "x"}, "spans": spans}
+        record = {"resourceSpans": [{"scopeSpans": [scope]}]}
+        rows = read_lines("otlp", json.dumps(record).encode()).rows
+        for row in rows["trajectories"]:
+            for name in ("trajectory_id", "parent_id", "source_hash"):
+                row.pop(name, None)
+        tables = ("trajectories", "steps", "tool_calls", "observations")
+        hidden = ("seq", "trajectory_id", "source_lengths")
+        seen.add(
+            repr(
+                [
+                    {key: value for key, value in row.items() if key not in hidden}
+                    for name in tables
+                    for row in rows[name]
+                ]
+            )
+        )
+    assert len(seen) == 1
+
+
+def test_langfuse():
+    reading = example("langfuse", "trace.json")
+    (run,) = reading.rows["trajectories"]
+    assert (run["session_id"], run["agent_name"]) == ("sess-1", "gatekeeper")
+    assert json.loads(run["rewards"]) == {"correctness": 0.75}
+    assert run["tags"] == ["farm", "test"]
+    turns = steps(reading, "llm_turn")
+    assert [(it["tokens_in"], it["tokens_out"]) for it in turns] == [(50, 8), (61, 5)]
+    assert turns[0]["cost_usd"] == 0.003
+    (result,) = reading.rows["observations"]
+    assert (result["text"], result["call_id"], result["call_step"]) == ("open", "g1", 3)
+
+
+def test_rows_of_langfuse():
+    reading = example("langfuse", "rows.jsonl")
+    assert [row["source"] for row in steps(reading)] == [
+        "environment", "system", "user", "agent", "agent"]  # fmt: skip
+    turn = steps(reading)[-1]
+    assert (turn["text"], turn["reasoning"]) == ("Six litres.", "Milked.")
+    assert (turn["tokens_in"], turn["tokens_reasoning"], turn["cost_usd"]) == (44, 2, 0.25)
+    assert reading.rows["observations"][0]["text"] == "6 litres"
+
+
+def test_mlflow():
+    reading = example("mlflow", "trace.json")
+    (run,) = reading.rows["trajectories"]
+    assert (run["session_id"], json.loads(run["rewards"])) == ("bakery", {"crust": 0.5})
+    turns = steps(reading, "llm_turn")
+    assert [(it.get("text"), it["stop_reason"]) for it in turns] == [
+        (None, "tool_calls"), ("Bread.", "stop")]  # fmt: skip
+    (result,) = reading.rows["observations"]
+    assert (result["text"], result["call_id"]) == ("hot", "h1")
+    assert example("mlflow", "version2.json").rows["steps"][-1]["text"] == "Kneaded."
+
+
+# ---- real files ------------------------------------------------------------------------------
+
+
+def plain(value: dict) -> object:
+    ((kind, inner),) = value.items()
+    if kind == "arrayValue":
+        return [plain(item) for item in inner.get("values", [])]
+    return int(inner) if kind == "intValue" else inner
+
+
+def real_spans(path: Path) -> list[dict]:
+    """Name -> value of the attributes of each span, by a walk over the raw JSON."""
+    data = json.loads(lines(path))
+    if isinstance(data, list) and "spanContext" in data[0]:
+        return [span["attributes"] for span in data]
+    return [
+        {it["key"]: plain(it["value"]) for it in span["attributes"]}
+        for document in (data if isinstance(data, list) else [data])
+        for resource in document["resourceSpans"]
+        for scope in resource["scopeSpans"]
+        for span in scope["spans"]
+    ]
+
+
+PYDANTIC = ["pydantic_ai_v2_otlp.json", "pydantic_ai_v5_otlp.json"]
+
+
+@pytest.mark.parametrize("file", PYDANTIC)
+def test_real_spans_of_pydantic_ai(file):
+    path = sample("formats", "otel_genai", file)
+    spans = real_spans(path)
+    reading = read_lines("otlp", lines(path))
+    (whole,) = [json.loads(it["pydantic_ai.all_messages"]) for it in spans
+                if "pydantic_ai.all_messages" in it]  # fmt: skip
+    messages = [row for row in steps(reading) if row["kind"] != "event"]
+    parts = [part for message in whole for part in message["parts"]]
+    texts = [part["content"] for part in parts if part["type"] == "text"]
+    assert [row["text"] for row in messages if row.get("text")] == texts
+    calls = [(part["id"], part["name"]) for part in parts if part["type"] == "tool_call"]
+    assert [(row["call_id"], row["name"]) for row in reading.rows["tool_calls"]] == calls
+    results = {part["id"]: part.get("result", part.get("response")) for part in parts
+               if part["type"] == "tool_call_response"}  # fmt: skip
+    assert {row["call_id"]: row["text"] for row in reading.rows["observations"]} == results
+    calls_of_models = [it for it in spans if it.get("gen_ai.operation.name") == "chat"]
+    assert sum(row.get("tokens_in") or 0 for row in messages) == sum(
+        it["gen_ai.usage.input_tokens"] for it in calls_of_models
+    )
+
+
+def test_real_spans_of_openinference():
+    path = sample("formats", "openinference", "langgraph_langchain_otlp.json")
+    spans = [it for it in real_spans(path) if it["openinference.span.kind"] == "LLM"]
+    reading = read_lines("otlp", lines(path))
+    turns = steps(reading, "llm_turn")
+    answers = [it["llm.output_messages.0.message.content"] for it in spans]
+    assert [row["text"] for row in turns] == answers
+    assert [row["tokens_in"] for row in turns] == [it["llm.token_count.prompt"] for it in spans]
+    assert len(reading.rows["tool_calls"]) == len(reading.rows["observations"]) == 1
+    assert len(steps(reading)) == len(real_spans(path)) - 1 + 2  # a tool's span; system and user
+
+
+def test_real_spans_of_the_vercel_ai_sdk():
+    path = sample("formats", "vercel_ai_sdk_otel", "all-spans.json")
+    spans = real_spans(path)
+    reading = read_lines("otlp", lines(path))
+    written = [it.get("ai.response.text", it.get("ai.response.object")) for it in spans]
+    turns = steps(reading, "llm_turn")
+    assert sorted(row["text"] for row in turns) == sorted(it for it in written if it)
+    assert len(reading.rows["trajectories"]) == len(spans)
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_real_spans_of_visual_studio(number):
+    name = f"agentsview__sample-{number}_VSGitHubCopilot_traces.jsonl"
+    path = sample("formats_new", "vscode_copilot_otel", name)
+    spans = real_spans(path)
+    reading = read_lines("otlp", lines(path))
+    tools = [it for it in spans if it["gen_ai.operation.name"] == "execute_tool"]
+    called = [(it["gen_ai.tool.call.id"], it["gen_ai.tool.name"]) for it in tools]
+    assert [(row["call_id"], row["name"]) for row in reading.rows["tool_calls"]] == called
+    results = [it["gen_ai.tool.call.result"] for it in tools]
+    assert [row["text"] for row in reading.rows["observations"]] == results
+    assert all(json.loads(row["extra"])["content"] for row in steps(reading, "llm_turn"))
+
+
+def test_real_trace_of_mlflow():
+    path = sample("formats", "mlflow", "trace_local.json")
+    reading = read_lines("mlflow", lines(path))
+    spans = json.loads(path.read_bytes())["data"]["spans"]
+    assert len(reading.rows["observations"]) == sum("TOOL" in it["attributes"]["mlflow.spanType"]
+                                                    for it in spans)  # fmt: skip
+    assert reading.rows["observations"][0]["call_id"] == "call_1"
+
+
+CHATML = ["google-adk-2025-08-28", "koog-2025-08-26", "langgraph-js-2025-10-30",
+          "openai-agents-2025-09-30", "pydantic-ai-tools-2025-12-04"]  # fmt: skip
+
+
+def squeezed(text: str) -> str:
+    return "".join(text.split())
+
+
+@pytest.mark.parametrize("name", CHATML)
+def test_langfuse_says_what_its_chatml_says(name):
+    """The expected messages of each model's span, as Langfuse's own adapters make them."""
+    folder = sample("formats_new", "langfuse")
+    path = folder / f"langfuse__{name}.trace.json"
+    reading = read_lines("langfuse", lines(path))
+    expected = json.loads((folder / f"langfuse__{name}.chatml.json").read_bytes())
+    trace = json.loads(path.read_bytes())
+    calls_of_models = [it["id"] for it in trace["observations"] if it["type"] == "GENERATION"]
+    texts, calls = set(), set()
+    for span in calls_of_models:
+        for side in expected[span].values():
+            for message in side.get("data", []):
+                if (
+                    isinstance(message.get("content"), str)
+                    and '"function"' not in (message["content"][:20])
+                ):
+                    texts.add(message["content"])
+                for call in message.get("tool_calls", []):
+                    calls.add((call["id"] or None, call["name"], squeezed(call["arguments"])))
+    rows = [*steps(reading), *reading.rows["observations"]]
+    ours = {row[key] for row in rows for key in ("text", "visible_text") if row.get(key)}
+    assert {text for text in texts if text} <= ours
+    stored = {
+        (row.get("call_id"), row["name"], squeezed(row["arguments"]))
+        for row in reading.rows["tool_calls"]
+    }
+    assert calls <= stored
+    if calls:
+        assert len(stored) == len(reading.rows["tool_calls"])
+
+
+@pytest.mark.parametrize(
+    "file",
+    ["claude-agent-2025-12-22.trace.json", "crewai-2025-07-11.trace.json",
+     "langgraph-python-2025-08-22.trace.json", "microsoft-agent-2025-12-17.trace.json",
+     "seeder_openai-agents-2025-09-30.json"],
+)  # fmt: skip
+def test_real_traces_of_langfuse(file, tmp_path):
+    path = sample("formats", "langfuse", file)
+    observations = json.loads(path.read_bytes())["observations"]
+    reading = read_lines("langfuse", lines(path))
+    calls_of_models = [it for it in observations if it["type"] == "GENERATION"]
+    used = sum(
+        it["usageDetails"].get("input", 0) for it in calls_of_models if it.get("usageDetails")
+    )
+    assert sum(row.get("tokens_in") or 0 for row in steps(reading)) == used
+    natives = [row.get("native_id") for row in steps(reading, "llm_turn")]
+    assert {it["id"] for it in calls_of_models} <= set(natives)
+    tools = sum(it["type"] == "TOOL" for it in observations)
+    assert len(reading.rows["observations"]) >= tools
+    assert adp.convert([str(path)], str(tmp_path / "store")).manifest.counts.used == 1
+
+
+def test_langsmith():
+    reading = example("langsmith", "runs.jsonl")
+    (run,) = reading.rows["trajectories"]
+    assert run["session_id"] == "th-1"
+    turns = steps(reading, "llm_turn")
+    assert [(it.get("text"), it.get("tokens_in")) for it in turns] == [(None, 12), ("Done.", 30)]
+    (result,) = reading.rows["observations"]
+    assert (result["text"], result["call_id"]) == ("fed", "f1")
+    (turn,) = steps(example("langsmith", "batch.json"), "llm_turn")
+    assert (turn["text"], turn["tokens_in"], turn["tokens_reasoning"]) == ("Cluck cluck.", 8, 1)
+
+
+@pytest.mark.parametrize("file", [
+    "formats/langsmith/langsmith_py_wrap_openai_reasoning.json",
+    "formats/langsmith/langsmith_py_wrap_openai_stream.json",
+    "formats_new/langsmith/langsmith__langsmith_js_wrap_openai_default.json",
+    "formats_new/langsmith/langsmith__langsmith_js_wrap_openai_stream.json",
+])  # fmt: skip
+def test_real_runs_of_langsmith(file):
+    path = sample(file)
+    batch = json.loads(path.read_bytes())
+    reading = read_lines("langsmith", lines(path))
+    runs = {run["id"] for run in batch["post"]}
+    assert len(steps(reading, "llm_turn")) == len(runs)
+    patches = [run for run in batch.get("patch", []) if run.get("outputs", {}).get("choices")]
+    answers = {run["outputs"]["choices"][0]["message"]["content"] for run in patches}
+    assert {row.get("text") for row in steps(reading, "llm_turn")} >= answers
