@@ -303,14 +303,12 @@ def _add_columns(
     columns |= {"reasoning": values.get("reasoning_content", []), "name": values.get("name", [])}
     columns = {name: cells for name, cells in columns.items() if cells}
     steps = [form.is_step for form in forms]
-    step_rows = [form.row for form in forms if form.is_step]
-    sources, kinds, extras = zip(*step_rows, strict=True) if step_rows else ((), (), ())
-    rows.steps = {"source": list(sources), "kind": list(kinds), "extra": list(extras)}
-    for name, cells in columns.items():
-        _fill(rows.steps, "actor" if name == "name" else name, list(compress(cells, steps)))
-    if len(step_rows) == len(forms):
+    if all(steps):
+        rows.steps = _step_columns(columns, forms)
         return
     results = [not is_step for is_step in steps]
+    step_cells = {name: list(compress(cells, steps)) for name, cells in columns.items()}
+    rows.steps = _step_columns(step_cells, list(compress(forms, steps)))
     rows.after = list(compress(accumulate(steps), results))
     rows.answers = list(compress(values["tool_call_id"], results))
     rows.observations = {
@@ -320,6 +318,18 @@ def _add_columns(
     for name in ("text", "content", "name"):
         if name in columns:
             _fill(rows.observations, name, list(compress(columns[name], results)))
+
+
+def _step_columns(cells: ColumnValues, forms: list[_Form]) -> ColumnValues:
+    """The columns of the steps."""
+    if not forms:
+        return {"source": []}
+    sources, kinds, extras = zip(*[form.row for form in forms], strict=True)
+    columns: ColumnValues = {"source": list(sources), "kind": list(kinds)}
+    _fill(columns, "extra", list(extras))
+    for name, values in cells.items():
+        _fill(columns, "actor" if name == "name" else name, values)
+    return columns
 
 
 def _fill(columns: ColumnValues, name: str, cells: list[Any]) -> None:
