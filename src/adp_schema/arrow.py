@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from adp_schema.errors import SchemaError
 from adp_schema.model import Columns
+from adp_schema.plain_arrays import plain_array, repeated
 from adp_schema.table_rows import TableRows, column_of
 from adp_schema.tables import ENUMS, TABLES, columns_of
 
@@ -30,7 +31,7 @@ def make_table(name: str, rows: TableRows, runs: Runs | None) -> pa.Table:
     """
     schema = TABLES[name].schema
     if not len(rows):
-        return schema.empty_table()
+        return _empty_table(name)
     used = rows.names()
     _check_names(name, used)
     arrays = {} if runs is None else _key_columns(runs)
@@ -42,6 +43,12 @@ def make_table(name: str, rows: TableRows, runs: Runs | None) -> pa.Table:
         else:
             arrays[column.name] = pa.nulls(len(rows), column.type)
     return pa.table([arrays[column] for column in schema.names], schema=schema)
+
+
+@functools.cache
+def _empty_table(name: str) -> pa.Table:
+    schema = TABLES[name].schema
+    return pa.table([pa.nulls(0, column.type) for column in schema], schema=schema)
 
 
 def check_columns(name: str, rows: list[Columns]) -> None:
@@ -68,12 +75,10 @@ def _key_columns(runs: Runs) -> dict[str, pa.Array]:
     """seq and trajectory_id of a child table, from the lengths of its runs."""
     ends = np.array([end for _, _, end in runs], dtype=np.int64)
     lengths = np.diff(ends, prepend=0)
-    seqs = np.array([seq for seq, _, _ in runs], dtype=np.int64)
-    index = pa.array(np.repeat(np.arange(len(runs)), lengths))
-    trajectory_ids = pa.array([run_id for _, run_id, _ in runs], pa.string())
+    seqs = np.repeat(np.array([seq for seq, _, _ in runs], dtype=np.int64), lengths)
     return {
-        "seq": pa.array(np.repeat(seqs, lengths)),
-        "trajectory_id": trajectory_ids.take(index),
+        "seq": pa.Array.from_buffers(pa.int64(), len(seqs), [None, pa.py_buffer(seqs)], 0),
+        "trajectory_id": repeated([run_id for _, run_id, _ in runs], lengths),
     }
 
 
@@ -91,12 +96,12 @@ def _array(table: str, column: pa.Field, values: list[Any]) -> pa.Array:
     """A column, checked against the words that it may hold."""
     name = column.name
     try:
-        array = pa.array(values, column.type)
+        array = plain_array(values, column.type)
     except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeError, OverflowError) as error:
         raise SchemaError(f"column {table}.{name}: {error}") from error
     words = ENUMS.get((table, name))
     if words is not None:
-        wrong = set(array.unique().to_pylist()) - words - {None}
+        wrong = set(values) - words - {None}
         if wrong:
             raise SchemaError(
                 f"column {table}.{name} holds {sorted(wrong)[0]!r}; it takes {sorted(words)}"
