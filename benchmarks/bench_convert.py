@@ -3,21 +3,24 @@
     python benchmarks/bench_convert.py [--megabytes 500] [--repeats 3] [--data DIR]
 
 Runs alternate (ours, baseline, bare loop, ours with two workers), so that a change of the
-machine's load meets all of them.
+machine's load meets all of them. Ours and the baseline also run on chats of three shapes.
 """
 
 from __future__ import annotations
 
 import shutil
 import statistics
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from generate import chat_jsonl
+from chat_shapes import SHAPES, write_shape
 from measure import Goal, Run, command, print_goals, run_task, save, spread
 
 MEMORY_SIZES = (100, 500, 1_000)
 MEMORY_LIMIT = 500
+SHAPE_MEGABYTES = 150
+COMPARED = ("ours, 1 worker", "datasets")
 KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "ours, 1 worker": ("convert", {"workers": 1}),
     "datasets": ("load_dataset", {}),
@@ -26,13 +29,13 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def _input(data: Path, megabytes: float) -> Path:
+def _input(data: Path, megabytes: float, shape: str = "long") -> Path:
     """The generated file of this size; made when it is not there."""
-    path = data / f"chat-{megabytes:g}.jsonl"
+    path = data / f"{shape}-{megabytes:g}.jsonl"
     if not path.exists():
         print(f"  making {path.name} ...", flush=True)
         staged = path.with_suffix(".part")
-        chat_jsonl(staged, megabytes)
+        write_shape(shape, staged, megabytes)
         staged.rename(path)
     return path
 
@@ -47,9 +50,11 @@ def _run(kind: str, source: Path, out: Path, *, sample: bool = False) -> Run:
     return run
 
 
-def measure_speed(source: Path, out: Path, repeats: int) -> dict[str, Any]:
+def measure_speed(
+    source: Path, out: Path, repeats: int, kinds: Sequence[str] = tuple(KINDS)
+) -> dict[str, Any]:
     """Wall and CPU seconds of each kind, alternating."""
-    runs: dict[str, list[Run]] = {kind: [] for kind in KINDS}
+    runs: dict[str, list[Run]] = {kind: [] for kind in kinds}
     source.read_bytes()  # warms the file cache
     for number in range(repeats):
         for kind, done in runs.items():
@@ -102,16 +107,31 @@ def measure_memory(data: Path, out: Path, sizes: tuple[float, ...]) -> dict[str,
     return memory
 
 
-def _speed_goals(numbers: dict[str, Any]) -> list[Goal]:
-    def ratio(first: str, second: str, what: str) -> tuple[float, str]:
-        pairs = list(zip(numbers[first][what]["all"], numbers[second][what]["all"], strict=True))
-        results = [result / two for result, two in pairs]
-        return statistics.median(results), f"{min(results):.2f} to {max(results):.2f}"
+def _ratio(numbers: dict[str, Any], first: str, second: str, what: str) -> tuple[float, str]:
+    """Median over the rounds of one kind's seconds by another's, and the extremes."""
+    pairs = list(zip(numbers[first][what]["all"], numbers[second][what]["all"], strict=True))
+    results = [result / two for result, two in pairs]
+    return statistics.median(results), f"{min(results):.2f} to {max(results):.2f}"
 
-    gain, note = ratio("datasets", "ours, 1 worker", "process_cpu")
-    child, inner_note = ratio("datasets", "ours, 1 worker", "work_cpu")
-    bare, bare_note = ratio("ours, 1 worker", "bare loop", "work_cpu")
-    two, two_note = ratio("ours, 1 worker", "ours, 2 workers", "process_wall")
+
+def _shape_goals(shapes: dict[str, Any]) -> list[Goal]:
+    goals = []
+    for shape, numbers in shapes.items():
+        gain, note = _ratio(numbers, "datasets", "ours, 1 worker", "process_cpu")
+        rates = [numbers[kind]["megabytes_per_cpu_second"] for kind in COMPARED]
+        note += f"; {rates[0]:g} and {rates[1]:g} MB / CPU s"
+        name = f"throughput per CPU second, ours / datasets, {shape}"
+        goals.append(Goal(name, gain, 2, "x", note=note))
+        child, note = _ratio(numbers, "datasets", "ours, 1 worker", "work_cpu")
+        goals.append(Goal("  the same without imports", child, None, "x", note=note))
+    return goals
+
+
+def _speed_goals(numbers: dict[str, Any]) -> list[Goal]:
+    gain, note = _ratio(numbers, "datasets", "ours, 1 worker", "process_cpu")
+    child, inner_note = _ratio(numbers, "datasets", "ours, 1 worker", "work_cpu")
+    bare, bare_note = _ratio(numbers, "ours, 1 worker", "bare loop", "work_cpu")
+    two, two_note = _ratio(numbers, "ours, 1 worker", "ours, 2 workers", "process_wall")
     goals = [
         Goal("throughput per CPU second, ours / datasets", gain, 1.5, "x", note=f"{note}; goal 2"),
         Goal("  the same without imports", child, None, "x", note=inner_note),
@@ -154,12 +174,18 @@ def run(data: Path, *, small: bool, megabytes: float = 500, repeats: int = 3) ->
     sizes: tuple[float, ...] = MEMORY_SIZES
     if small:
         megabytes, repeats, sizes = 20, 2, (60, 120)
+    of_a_shape = min(megabytes, SHAPE_MEGABYTES)
     out = data / "out"
     source = _input(data, megabytes)
     numbers = measure_speed(source, out, repeats)
     numbers["parts"] = measure_parts(source, out)
     numbers["memory"] = measure_memory(data, out, sizes)
-    goals = _speed_goals(numbers) + _memory_goals(numbers["memory"])
+    numbers["shapes"] = {
+        shape: measure_speed(_input(data, of_a_shape, shape), out, repeats, COMPARED)
+        for shape in SHAPES
+    }
+    goals = _speed_goals(numbers) + _shape_goals(numbers["shapes"])
+    goals += _memory_goals(numbers["memory"])
     print_goals(f"Conversion of {megabytes:g} MB" + (" (small run)" if small else ""), goals)
     _print_parts(numbers["parts"], megabytes)
     save("convert", numbers, goals, small=small)

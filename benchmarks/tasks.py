@@ -109,7 +109,6 @@ def convert(source: str, out: str, workers: int) -> dict[str, Any]:
     from adp.converters.run import convert as run
 
     formats.all()
-    load_arrow()
     answer: dict[str, Any] = {}
     with work(answer):
         options = ConvertOptions(format="openai_chat", workers=workers)
@@ -132,7 +131,6 @@ def convert_parts(source: str, out: str) -> dict[str, Any]:
     from adp_schema.builder import RowBuilder
     from adp_schema.writer import ShardWriter
 
-    load_arrow()
     watch = Stopwatch()
     patches: list[tuple[Any, str, str]] = [
         (shard, "digest", "hash of the records"),

@@ -1,9 +1,8 @@
-"""From rows as dicts to Arrow tables."""
+"""From rows to Arrow tables."""
 
 from __future__ import annotations
 
 import functools
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,15 @@ import pyarrow as pa
 
 from adp_schema.errors import SchemaError
 from adp_schema.model import Columns
+from adp_schema.plain_arrays import plain_array, repeated
+from adp_schema.table_rows import TableRows, column_of
 from adp_schema.tables import ENUMS, TABLES, columns_of
 
 Runs = list[tuple[int, str, int]]
 """Rows of one trajectory after another: (seq, trajectory_id, number of rows so far)."""
 
 
-def make_table(name: str, rows: list[Columns], runs: Runs | None) -> pa.Table:
+def make_table(name: str, rows: TableRows, runs: Runs | None) -> pa.Table:
     """Build an Arrow table.
 
     Args:
@@ -29,15 +30,25 @@ def make_table(name: str, rows: list[Columns], runs: Runs | None) -> pa.Table:
         SchemaError: a value has the wrong type, or a column is unknown.
     """
     schema = TABLES[name].schema
-    used = _used_columns(name, rows)
-    keys = {} if runs is None else _key_columns(runs)
-    arrays = [
-        keys[column.name]
-        if column.name in keys
-        else _array(name, column, rows, used=column.name in used)
-        for column in schema
-    ]
-    return pa.table(arrays, schema=schema)
+    if not len(rows):
+        return _empty_table(name)
+    used = rows.names()
+    _check_names(name, used)
+    arrays = {} if runs is None else _key_columns(runs)
+    for column in schema:
+        if column.name in arrays:
+            continue
+        if column.name in used:
+            arrays[column.name] = _array(name, column, rows.values(column.name))
+        else:
+            arrays[column.name] = pa.nulls(len(rows), column.type)
+    return pa.table([arrays[column] for column in schema.names], schema=schema)
+
+
+@functools.cache
+def _empty_table(name: str) -> pa.Table:
+    schema = TABLES[name].schema
+    return pa.table([pa.nulls(0, column.type) for column in schema], schema=schema)
 
 
 def check_columns(name: str, rows: list[Columns]) -> None:
@@ -48,28 +59,26 @@ def check_columns(name: str, rows: list[Columns]) -> None:
             a column is unknown.
     """
     schema = TABLES[name].schema
-    for column in sorted(_used_columns(name, rows)):
-        _array(name, schema.field(column), rows, used=True)
-
-
-def _used_columns(name: str, rows: list[Columns]) -> set[str]:
-    """The columns that the rows have; all must be those of the table."""
     used: set[str] = set().union(*rows)
+    _check_names(name, used)
+    for column in sorted(used):
+        _array(name, schema.field(column), column_of(column, rows))
+
+
+def _check_names(name: str, used: set[str]) -> None:
+    """The columns that rows have must all be those of the table."""
     if unknown := used - set(TABLES[name].schema.names):
         raise SchemaError(f"table {name} has no column {', '.join(sorted(unknown))}")
-    return used
 
 
 def _key_columns(runs: Runs) -> dict[str, pa.Array]:
     """seq and trajectory_id of a child table, from the lengths of its runs."""
     ends = np.array([end for _, _, end in runs], dtype=np.int64)
     lengths = np.diff(ends, prepend=0)
-    seqs = np.array([seq for seq, _, _ in runs], dtype=np.int64)
-    index = pa.array(np.repeat(np.arange(len(runs)), lengths))
-    trajectory_ids = pa.array([run_id for _, run_id, _ in runs], pa.string())
+    seqs = np.repeat(np.array([seq for seq, _, _ in runs], dtype=np.int64), lengths)
     return {
-        "seq": pa.array(np.repeat(seqs, lengths)),
-        "trajectory_id": trajectory_ids.take(index),
+        "seq": pa.Array.from_buffers(pa.int64(), len(seqs), [None, pa.py_buffer(seqs)], 0),
+        "trajectory_id": repeated([run_id for _, run_id, _ in runs], lengths),
     }
 
 
@@ -83,28 +92,18 @@ def json_columns(table: str) -> frozenset[str]:
     )
 
 
-def _array(table: str, column: pa.Field, rows: list[Columns], *, used: bool) -> pa.Array:
-    """One column of the rows, checked against the words that it may hold."""
-    if not used:
-        return pa.nulls(len(rows), column.type)
+def _array(table: str, column: pa.Field, values: list[Any]) -> pa.Array:
+    """A column, checked against the words that it may hold."""
     name = column.name
     try:
-        array = pa.array(_values(name, rows), column.type)
+        array = plain_array(values, column.type)
     except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeError, OverflowError) as error:
         raise SchemaError(f"column {table}.{name}: {error}") from error
     words = ENUMS.get((table, name))
     if words is not None:
-        wrong = set(array.unique().to_pylist()) - words - {None}
+        wrong = set(values) - words - {None}
         if wrong:
             raise SchemaError(
                 f"column {table}.{name} holds {sorted(wrong)[0]!r}; it takes {sorted(words)}"
             )
     return array
-
-
-def _values(name: str, rows: list[Columns]) -> list[Any]:
-    """One column of the rows; most columns that are used are in every row."""
-    try:
-        return list(map(itemgetter(name), rows))
-    except KeyError:
-        return [row.get(name) for row in rows]

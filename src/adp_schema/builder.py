@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -20,6 +20,7 @@ from adp_schema.errors import RecordError
 from adp_schema.jsontext import text_of
 from adp_schema.model import Columns, Media
 from adp_schema.pairing import CallIndex
+from adp_schema.table_rows import TableRows
 from adp_schema.tables import CHILD_TABLES, TABLES
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class RowBuilder:
     """Collects rows of all tables. One builder serves one shard, from start to end."""
 
     def __init__(self) -> None:
-        self.rows: dict[str, list[Columns]] = {name: [] for name in TABLES}
+        self.rows = {name: TableRows() for name in TABLES}
         self.base_ids: list[str] = []
         self.size = 0
         self._keys: dict[str, list[tuple[int, str, int]]] = {name: [] for name in CHILD_TABLES}
@@ -71,7 +72,7 @@ class RowBuilder:
     def begin(self, origin: Origin) -> None:
         """Start a record; everything until the next `begin` comes from it."""
         self._origin = origin
-        self._mark = {name: len(rows) for name, rows in self.rows.items()}
+        self._mark = {name: rows.size for name, rows in self.rows.items()}
         self._base_mark = len(self.base_ids)
         self._sub = 0
         self._open = False
@@ -123,13 +124,13 @@ class RowBuilder:
             del self._media_seen[row["media_id"]]
         for row in self.rows["tasks"][self._mark["tasks"] :]:
             key = (self._origin.dataset, row["task_id"])
-            if self._tasks_seen.get(key) == _content(row):
+            if self._tasks_seen.get(key) == ids.task_digest(row):
                 del self._tasks_seen[key]
         pairs = len(self.rows["pairs"]) - self._mark["pairs"]
         for _ in range(pairs):
             self._pair_repeats[self._pair_bases.pop()] -= 1
         for name, length in self._mark.items():
-            del self.rows[name][length:]
+            self.rows[name].truncate(length)
         for name, keys in self._keys.items():
             while keys and keys[-1][2] > len(self.rows[name]):
                 keys.pop()
@@ -154,7 +155,7 @@ class RowBuilder:
         self._last_source: str | None = None
         self._call = 0
         self._order = 0
-        self._starts = {name: len(self.rows[name]) for name in CHILD_TABLES}
+        self._starts = {name: self.rows[name].size for name in CHILD_TABLES}
         self._open = True
 
     def finish(self) -> str:
@@ -171,7 +172,7 @@ class RowBuilder:
         trajectory_id = row["trajectory_id"] = ids.numbered(base, self._repeats[base])
         self._add("trajectories", row)
         for name, start in self._starts.items():
-            end = len(self.rows[name])
+            end = self.rows[name].size
             if end > start:
                 self._keys[name].append((row["seq"], trajectory_id, end))
         for name in ("media", "tasks"):
@@ -258,6 +259,18 @@ class RowBuilder:
             extra_column.mend_row(columns, json_columns("observations"))
         self._add("observations", columns)
 
+    def extend(self, table: str, columns: dict[str, list[Any]], count: int) -> None:
+        """Add rows of the open trajectory as columns: numbered and paired already, and clean.
+
+        Args:
+            table: name of the table.
+            columns: a value for each row; columns that are missing are null.
+            count: number of the rows.
+        """
+        self.rows[table].extend_columns(columns, count)
+        if table == "steps":
+            self._step += count
+
     def link(self, columns: Columns) -> None:
         """Add a link from this trajectory to another one."""
         self._add("links", columns)
@@ -271,7 +284,7 @@ class RowBuilder:
 
         One that says something else than the first with its id is kept beside the trajectory.
         """
-        key, content = (self._origin.dataset, columns["task_id"]), _content(columns)
+        key, content = (self._origin.dataset, columns["task_id"]), ids.task_digest(columns)
         if self._tasks_seen.get(key) != content:
             self._tasks_seen.setdefault(key, content)
             self._add("tasks", columns)
@@ -363,9 +376,9 @@ class RowBuilder:
 
     def is_full(self) -> bool:
         """Whether the rows so far make a row group."""
-        return self.size >= ROW_GROUP_BYTES or any(
-            len(rows) >= ROW_GROUP_ROWS for rows in self.rows.values()
-        )
+        # A list is quicker than a generator, and this is asked at each record.
+        longest = max([rows.size for rows in self.rows.values()])
+        return self.size >= ROW_GROUP_BYTES or longest >= ROW_GROUP_ROWS
 
     def tables(self) -> dict[str, pa.Table]:
         """Return the rows as Arrow tables and start afresh; ids already given stay taken.
@@ -384,11 +397,4 @@ class RowBuilder:
         return out
 
     def _table(self, name: str) -> pa.Table:
-        runs = self._keys.get(name)
-        return make_table(name, self.rows[name], runs)
-
-
-def _content(task: Columns) -> str:
-    """Hash of what a task says, wherever it hangs."""
-    values = {name: value for name, value in task.items() if name not in ("seq", "trajectory_id")}
-    return ids.digest(repr(sorted(values.items())).encode())
+        return make_table(name, self.rows[name], self._keys.get(name))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 
 def digest(data: bytes) -> str:
@@ -31,6 +32,12 @@ def fingerprint(size: int, record_hashes: Iterable[str]) -> str:
     for record_hash in record_hashes:
         hasher.update(bytes.fromhex(record_hash))
     return hasher.hexdigest()
+
+
+def task_digest(task: Mapping[str, Any]) -> str:
+    """Hash of what a row of the table tasks says, wherever it hangs."""
+    values = {name: value for name, value in task.items() if name not in ("seq", "trajectory_id")}
+    return digest(repr(sorted(values.items())).encode())
 
 
 def base_id(dataset: str, source_id: str | None, source_hash: str) -> str:

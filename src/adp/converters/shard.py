@@ -129,6 +129,8 @@ class _Worker:
         self.sides: Mapping[str, bytes] = {}
         self.side_fault = ""
         self.side_contents = SideContents(job.limits)
+        # Records of the piece at hand by what became of them; `Counts` would check each addition.
+        self.tally: Counter[str] = Counter()
         # A folder of its own: of a run that was killed, a worker may still be at it.
         staged = f"part-{job.index:05d}-{os.getpid()}"
         self.writer = ShardWriter(Path(job.store) / ".run" / staged)
@@ -178,10 +180,11 @@ class _Worker:
             **self.job.columns,
         }
         self.sides, self.side_fault = self.side_contents.of(piece)
+        self.tally.clear()
         for frame in self._frames(piece, out.style):
             source_hash = frame.source_hash()
             hasher.update(bytes.fromhex(source_hash))
-            out.counts.records += 1
+            self.tally["records"] += 1
             out.ascii = out.ascii and frame.data.isascii()
             columns = {
                 **origin,
@@ -190,11 +193,12 @@ class _Worker:
                 "source_lengths": [frame.size],
                 "source_hash": source_hash,
             }
-            self._record(frame, Origin(piece.seq + frame.offset, dataset, columns), converter, out)
+            self._record(frame, Origin(piece.seq + frame.offset, dataset, columns), converter)
             self.sides, self.side_fault = {}, ""
             if self.builder.is_full():
                 self.writer.flush(self.builder)
         out.hash = hasher.hexdigest()
+        out.counts = Counts(**self.tally)
         return out
 
     def _frames(self, piece: ByteRange, style: dict[str, Any]) -> Iterator[Frame]:
@@ -228,7 +232,7 @@ class _Worker:
         out.hash = hasher.hexdigest()
         return out
 
-    def _record(self, frame: Frame, origin: Origin, converter: Converter, out: PieceResult) -> None:
+    def _record(self, frame: Frame, origin: Origin, converter: Converter) -> None:
         """Convert one record; it ends as used, skipped or rejected."""
         before = len(self.builder.base_ids)
         origin.size = frame.size
@@ -243,10 +247,10 @@ class _Worker:
             if isinstance(converter, UserFormat):
                 self.builder.check_record()
         except SkipRecordError as skip:
-            self._put_aside("skipped", frame, origin, RecordError(str(skip)), out)
+            self._put_aside("skipped", frame, origin, RecordError(str(skip)))
             return
         except Exception as error:
-            self._put_aside("rejected", frame, origin, as_record_error(error), out)
+            self._put_aside("rejected", frame, origin, as_record_error(error))
             return
         if self.job.strict and self.losses.counts:
             loss = next(iter(self.losses.counts))
@@ -256,8 +260,8 @@ class _Worker:
         if self.job.keep_raw:
             self.builder.keep_raw(frame.data)
         made = len(self.builder.base_ids) - before
-        out.counts.used += 1
-        out.counts.trajectories += made
+        self.tally["used"] += 1
+        self.tally["trajectories"] += made
         self.datasets[origin.dataset] += made
 
     def _read(self, frame: Frame, origin: Origin, converter: Converter) -> None:
@@ -280,14 +284,12 @@ class _Worker:
             self.builder.begin(origin)
             converter.read(record, self.builder, self.losses)
 
-    def _put_aside(
-        self, status: str, frame: Frame, origin: Origin, error: RecordError, out: PieceResult
-    ) -> None:
+    def _put_aside(self, status: str, frame: Frame, origin: Origin, error: RecordError) -> None:
         self.builder.rollback()
         self.losses.forget()
         columns = origin.columns
         self._reject(status, origin.seq, columns["source_file"], frame, error)
-        setattr(out.counts, status, getattr(out.counts, status) + 1)
+        self.tally[status] += 1
         if self.job.strict and status == "rejected":
             raise ConversionLossError(
                 f"{columns['source_file']}#{frame.number}: {error} (--strict)"

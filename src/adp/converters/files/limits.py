@@ -16,6 +16,7 @@ BOMB_RATIO = 1000
 KEPT_BYTES = 1 << 20
 """How much of a record that is put aside is kept."""
 
+_PAIRS = 4
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[{]}"))
 
 
@@ -78,10 +79,17 @@ class ConvertLimits:
         """
         if data.count(b"{") + data.count(b"[") <= self.depth:
             return
+        text = data.translate(None, _NO_BRACKETS)
+        # Each pair that is taken away makes what is left one level less deep at most.
+        rest = text
+        for _ in range(_PAIRS):
+            rest = rest.replace(b"{}", b"").replace(b"[]", b"")
+        if len(rest) + 2 * _PAIRS <= self.depth:
+            return
         import numpy as np
 
         # Brackets inside strings count here too; only when these suffice does it get exact.
-        brackets = np.frombuffer(data.translate(None, _NO_BRACKETS), dtype=np.uint8)
+        brackets = np.frombuffer(text, dtype=np.uint8)
         opening = (brackets == 0x7B) | (brackets == 0x5B)
         level = np.cumsum(np.where(opening, 1, -1))
         if level.max() > self.depth and jsontext.depth(data) > self.depth:

@@ -32,7 +32,7 @@ def content_columns(
     raw: Raw | None, columns: Columns, form: dict[str, Any], builder: RowBuilder
 ) -> None:
     """Fill text and content of a step or an observation from a message's content."""
-    read_content(raw, columns, form, builder, _read_part)
+    read_content(raw, columns, form, builder, read_part)
 
 
 _MIME_WORD = re.compile(r"[\w.+-]+", re.ASCII)
@@ -55,7 +55,8 @@ def _read_text_part(raw: Raw, parts: Parts, builder: RowBuilder) -> bool:
     return True
 
 
-def _read_part(raw: Raw, parts: Parts, builder: RowBuilder) -> None:
+def read_part(raw: Raw, parts: Parts, builder: RowBuilder) -> None:
+    """Read one part of a list of parts."""
     if _read_text_part(raw, parts, builder):
         return
     first = jsontext.first_byte(raw)

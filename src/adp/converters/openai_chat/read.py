@@ -9,6 +9,8 @@ from msgspec import Raw
 
 from adp.converters.openai_chat import keys as k
 from adp.converters.openai_chat.content import content_columns
+from adp.converters.openai_chat.message_extra import MessageKeys, pack_message
+from adp.converters.openai_chat.usual import usual_rows
 from adp.converters.reading import (
     BRACE,
     NUMBER,
@@ -29,10 +31,10 @@ from adp_schema import extra_column, jsontext
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
 from adp_schema.losses import Losses
+from adp_schema.message_rows import add_messages
 from adp_schema.model import Columns
 from adp_schema.protocols import RawRecord
 
-_shape_cache: dict[Any, str | None] = {}
 _ROLES = {f'"{role}"'.encode(): role for role in (*k.ROLE_SOURCES, *k.RESULT_ROLES)}
 
 
@@ -50,13 +52,18 @@ def read_record(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
     if raw is None:
         raise RecordError("there are no messages", "$.messages")
     place = ("$.messages", "messages")
-    messages, _ = list_items(raw, place, form, "messages", builder, losses)
+    messages: list[Raw] = []
+    rows = usual_rows(raw, record, builder)
+    if rows is None:
+        messages, _ = list_items(raw, place, form, "messages", builder, losses)
     take_tools(fields, columns, form)
     take_fields(k.RECORD_FIELDS, fields, columns, form)
     if names != _usual_record(names, form, fields):
         form["keys"] = names
     columns["extra"] = extra_column.pack(fields, shape=form)
     builder.trajectory(columns)
+    if rows is not None:
+        add_messages(builder, rows)
     for index, message in enumerate(messages):
         read_message(message, f"$.messages[{index}]", builder, losses)
 
@@ -114,7 +121,7 @@ def read_message(raw: Raw, path: str, builder: RowBuilder, losses: Losses) -> No
 def _step(
     message: dict[str, Raw],
     role: str,
-    keys: _Keys,
+    keys: MessageKeys,
     path: str,
     builder: RowBuilder,
     losses: Losses,
@@ -138,7 +145,7 @@ def _step(
         calls, _ = list_items(raw, place, form, "tool_calls", builder, losses)
         if not calls:
             form.setdefault("tool_calls", "list")
-    columns["extra"] = _pack(keys, message, form, is_step=True)
+    columns["extra"] = pack_message(keys, message, form, is_step=True)
     builder.step(columns)
     requestor = "user" if source == "user" else "agent"
     for index, call in enumerate(calls):
@@ -161,7 +168,7 @@ def _take_rest(message: dict[str, Raw], columns: Columns, form: dict[str, Any]) 
     return message.pop("function_call") if begins(message.get("function_call"), BRACE) else None
 
 
-def _result(message: dict[str, Raw], role: str, keys: _Keys, builder: RowBuilder) -> None:
+def _result(message: dict[str, Raw], role: str, keys: MessageKeys, builder: RowBuilder) -> None:
     form: dict[str, Any] = {} if role == "tool" else {"role": role}
     columns: Columns = {"source": "environment"}
     del message["role"]
@@ -171,42 +178,8 @@ def _result(message: dict[str, Raw], role: str, keys: _Keys, builder: RowBuilder
     answers = take_text(message, "tool_call_id")
     if answers is None:
         form["by_order"] = True
-    columns["extra"] = _pack(keys, message, form, is_step=False)
+    columns["extra"] = pack_message(keys, message, form, is_step=False)
     builder.observation(columns, answers=answers, by_order=answers is None)
-
-
-_Keys = tuple[tuple[str, ...], tuple[str, ...]]
-"""The keys of a message in order, and those whose value was null."""
-
-
-def _pack(keys: _Keys, rest: dict[str, Raw], form: dict[str, Any], *, is_step: bool) -> str | None:
-    """``extra`` of a message: what is left of it, and its form.
-
-    Nearly all messages of a data set have one of a few forms, so the texts are kept.
-    """
-    if rest or "exact" in form or "tool_calls" in form:
-        _note_keys(keys, rest, form, is_step=is_step)
-        return extra_column.pack(rest, shape=form)
-    cache_key = (keys, is_step, tuple(form.items()))
-    if cache_key not in _shape_cache:
-        if len(_shape_cache) > 10_000:
-            _shape_cache.clear()
-        _note_keys(keys, rest, form, is_step=is_step)
-        _shape_cache[cache_key] = extra_column.pack(None, shape=form)
-    return _shape_cache[cache_key]
-
-
-def _note_keys(keys: _Keys, rest: dict[str, Raw], form: dict[str, Any], *, is_step: bool) -> None:
-    """Note the keys when a writer would not guess them."""
-    names, nulls = keys
-    reasoning = form.get("reasoning", "reasoning_content")
-    usual = k.STEP_KEYS if is_step else k.RESULT_KEYS
-    order = [reasoning if name == "reasoning" else name for name in usual]
-    later = [name for name in names if name in rest and name != "role"]
-    guessed = [name for name in order if name in names and name not in later] + later
-    unguessed_null = any(name != "content" for name in nulls)
-    if list(names) != guessed or unguessed_null or "content" not in names:
-        form["keys"] = names
 
 
 # ---- calls ---------------------------------------------------------------------------------------
