@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Any
 
-from adp.converters.json_objects import write_time
 from adp.converters.leaves import Reading, read_records
 from adp.converters.registry import formats
 from adp.converters.shard import as_record_error
@@ -72,18 +70,19 @@ def lost(data: bytes, reading: Reading) -> list[str]:
     missing = []
     todo = list(leaves(json.loads(data)))
     while todo:
-        path, key, value = todo.pop()
-        if value in ("", None) or isinstance(value, bool) or key in DECIDING:
+        path, key, value = todo.pop(0)
+        if value in ("", None) or isinstance(value, bool) or _last(key) in DECIDING:
             continue
         word = _word(value)
         if word in kept or any(path.startswith(place) for place in reported):
             continue
         if len(word) > 2 and word in texts:  # the texts of a message are joined in one cell
             continue
-        if ";base64," in word or (key in BLOBS and _is_base64(word)):
+        if ";base64," in word or ((len(word) > 30 or key in BLOBS) and _is_base64(word)):
             continue  # lifted out into media, by its bytes
-        if (inner := _parsed(value)) is not None:
-            todo += leaves(inner, path, key)  # a column of a database, taken apart
+        inside = _json_inside(value)
+        if inside is not None:
+            todo.extend(leaves(inside, path, key))
             continue
         missing.append(f"{path} = {word[:60]}")
     return missing
@@ -126,9 +125,6 @@ def words(value: Any) -> Iterator[str]:
             yield from words(item)
         return
     yield _word(value)
-    if isinstance(value, datetime):
-        for zoned in (True, False):
-            yield write_time(value, None, zoned=zoned) or ""
     if isinstance(value, str) and value[:1] in ("{", "[", '"'):
         try:
             inner = json.loads(value)
@@ -141,19 +137,6 @@ def _word(value: Any) -> str:
     if isinstance(value, float):
         return repr(int(value)) if value.is_integer() else repr(value)
     return str(value)
-
-
-def _parsed(value: Any) -> Any:
-    """The object or list that a string holds as JSON; None when it holds none."""
-    if not isinstance(value, str):
-        return None
-    value = value.removeprefix("\x00json:")  # Hermes Agent
-    if value[:1] not in ("{", "["):
-        return None
-    try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _is_base64(text: str) -> bool:

@@ -134,7 +134,7 @@ def test_gemini_replies(tmp_path):
     first = steps[0]
     assert first["text"] == "I will now go on and read."
     assert first["reasoning"] == "**Plan of the work** read it."
-    assert (first["tokens_in"], first["tokens_out"], first["tokens_reasoning"]) == (100, 25, 5)
+    assert (first["tokens_in"], first["tokens_out"], first["tokens_reasoning"]) == (100, 30, 5)
     code = next(it for it in rows(tmp_path / "s", "tool_calls") if it["kind"] == "code")
     assert (code["language"], code["arguments_raw"]) == ("PYTHON", "print(2)")
     answers = rows(tmp_path / "s", "observations")

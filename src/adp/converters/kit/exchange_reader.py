@@ -124,6 +124,8 @@ class ExchangeReader(Format):
         """A reply of this API, or a request in a wrapper."""
         if not _TRACES.isdisjoint(record):
             return Match.NO
+        if b'"output_text"' in bytes(record.get("content", b"")):
+            return Match.NO  # an item of Responses by itself, as early logs of Codex have them
         request, reply = kinds_of_record(record, Losses())
         if (reply or request) != self.api:
             return Match.NO

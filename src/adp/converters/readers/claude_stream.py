@@ -84,6 +84,12 @@ class StreamSession(ClaudeSession):
             columns[f"total_{name}"] = None if again else tokens.get(name)
 
 
+_STAMPS = frozenset(
+    {"mcp_servers", "permissionMode", "apiKeySource", "claude_code_version", "uuid"}
+)
+"""Keys of the system's lines that only Claude Code writes."""
+
+
 class StreamReader(LogReader):
     """The format ``claude_stream_json``."""
 
@@ -99,7 +105,9 @@ class StreamReader(LogReader):
             return Match.NO
         kind = word(record, "type")
         if kind == "system":
-            return Match.STAMP if word(record, "subtype") else Match.NO
+            if not word(record, "subtype"):
+                return Match.NO  # others print such lines too, without these keys
+            return Match.STAMP if _STAMPS & record.keys() else Match.SHAPE
         if kind == "result":
             return Match.STAMP if {"subtype", "is_error"} & record.keys() else Match.NO
         if kind in ("user", "assistant"):
