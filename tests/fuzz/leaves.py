@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 from adp.converters.leaves import Reading, read_records
@@ -95,6 +96,7 @@ def _last(key: str) -> str:
 
 def _json_inside(value: Any) -> Any:
     """The list or object that a string holds as JSON; its values count, not its spelling."""
+    value = value.removeprefix("\x00json:") if isinstance(value, str) else value
     if not isinstance(value, str) or value[:1] not in ("{", "[", '"'):
         return None
     try:
@@ -123,6 +125,12 @@ def words(value: Any) -> Iterator[str]:
     if isinstance(value, dict | list):
         for _, _, item in leaves(value):
             yield from words(item)
+        return
+    if isinstance(value, datetime):
+        for spec in ("auto", "milliseconds", "seconds"):
+            text = value.isoformat(timespec=spec)
+            plain = text.removesuffix("+00:00")
+            yield from (text, plain, f"{plain}Z")
         return
     yield _word(value)
     if isinstance(value, str) and value[:1] in ("{", "[", '"'):
