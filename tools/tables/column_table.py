@@ -31,6 +31,7 @@ from adp_schema.model import Media
 from adp_schema.parts import Parts
 from adp_schema.protocols import Converter
 from adp_schema.reader import assemble, to_models
+from adp_schema.table_rows import TableRows
 from adp_schema.tables import ENUMS, TABLES
 from tools.tables.field_table import SilentLossError
 
@@ -147,15 +148,25 @@ def column_changes(base: Rows, table: str, column: str) -> Iterator[tuple[Place,
             yield (table, index, column), _changed(base, table, index, columns)
 
 
+def table_rows(rows: Iterable[dict[str, Any]]) -> TableRows:
+    """Rows as a table is built of them."""
+    made = TableRows()
+    for row in rows:
+        made.append(dict(row))
+    return made
+
+
 @functools.cache
 def _base_tables() -> dict[str, pa.Table]:
     rows = small_store()
-    return {name: make_table(name, rows[name], None) for name in rows}
+    return {name: make_table(name, table_rows(rows[name]), None) for name in rows}
 
 
 def column_tables(changed: Rows, table: str) -> dict[str, pa.Table]:
     """The tables of the small store, with the rows of one table changed."""
-    tables = {name: make_table(name, changed[name], None) for name in {table, "trajectories"}}
+    tables = {
+        name: make_table(name, table_rows(changed[name]), None) for name in {table, "trajectories"}
+    }
     return {**_base_tables(), **tables}
 
 
