@@ -136,14 +136,26 @@ def absorb(kept: Item, again: Item) -> None:
     if isinstance(kept, StepDraft) and isinstance(again, StepDraft):
         for call, again_call in zip(kept.calls, again.calls, strict=False):
             merge_extra(call.extra, again_call.extra)
-            _absorb_call(call, again_call)
+            absorb_call(call, again_call)
 
 
-def _absorb_call(call: CallDraft, repeated: CallDraft) -> None:
+def same_call(calls: list[CallDraft], other: CallDraft) -> CallDraft | None:
+    """The call that another one repeats: by its id, or by its name where one has no id."""
+    name, call_id = other.columns.get("name"), other.columns.get("call_id")
+    for call in calls:
+        known = call.columns.get("call_id")
+        if known == call_id if known and call_id else call.columns.get("name") == name:
+            return call
+    return None
+
+
+def absorb_call(call: CallDraft, repeated: CallDraft) -> None:
+    """Keep what the repetition of a call says beyond its first form."""
     for name, value in repeated.columns.items():
         if value is None or call.columns.get(name) == value or name == "arguments_kind":
             continue
-        if name != "arguments" or repeated.columns.get("arguments_kind") == "json_string":
+        text = repeated.columns.get("arguments_kind") == "json_string"
+        if name != "arguments" or text or spelling(call.columns.get(name)) != spelling(value):
             merge_extra(call.extra, {f"repeated {name}": value})
 
 

@@ -221,8 +221,9 @@ def _take_choices(source: SourceObject, payload: Payload) -> None:
         _keep(source, f"choice {len(payload.choices)}", choice)
     if payload.choices:
         return
-    if source.first("generations") == BRACKET:
-        for item in _flat(source.take("generations")):
+    if generations := _flat(source.values.get("generations")):
+        source.drop("generations")
+        for item in generations:
             generation = SourceObject(item, source.path, source.losses)
             message = generation.take("message") or _spoken(
                 generation.values.get("text", Raw(b'""'))
@@ -258,7 +259,9 @@ def _keep(source: SourceObject, key: str, left: SourceObject) -> None:
 
 
 def _flat(raw: Raw | None) -> list[Raw]:
-    out: list[Raw] = []
-    for item in items_of(raw):
-        out.extend(items_of(item))
-    return [it for it in out if jsontext.first_byte(it) == BRACE]
+    """The objects of a list, or of the lists in it; none when anything else is there."""
+    first = 0 if raw is None else jsontext.first_byte(raw)
+    items = (
+        [inner for item in items_of(raw) for inner in items_of(item)] if first == BRACKET else []
+    )
+    return items if all(jsontext.first_byte(item) == BRACE for item in items) else []

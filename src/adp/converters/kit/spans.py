@@ -23,11 +23,13 @@ from adp.converters.kit.span_compare import (
     PromptMessage,
     Track,
     absorb,
+    absorb_call,
     arguments_text,
     common,
     fits,
     form,
     holder,
+    same_call,
     see,
     spelling,
 )
@@ -237,12 +239,14 @@ class AgentRun:
         answer = message.item
         if not isinstance(answer, StepDraft):
             return
-        calls = [call for call in step.calls if call not in answer.calls]
-        step.parts, step.calls = answer.parts, answer.calls
-        names = {call.columns.get("call_id") for call in answer.calls}
-        for call in calls:
-            if call.columns.get("call_id") not in names:
+        early, step.parts, step.calls = step.calls, answer.parts, answer.calls
+        for call in early:
+            same = same_call(step.calls, call)
+            if same is None:
                 step.call(call.columns, call.extra)
+            else:
+                absorb_call(same, call)
+                self.answered.add(id(same))
         step.extra["content"] = "of a later prompt"
         merge_extra(step.extra, answer.extra)
         for call in step.calls:

@@ -133,7 +133,8 @@ class LangfuseLog(SpanLog):
         span.conversation = _get(source, "sessionId") or span.conversation
         if span.kind == AGENT:
             span.agent = span.agent or span.name or None
-        source.drop("id")
+        if span.span_id:
+            source.drop("id")
         return span
 
     def take(self, span: TraceSpan) -> None:

@@ -82,7 +82,8 @@ class LangsmithLog(SpanLog):
         span.conversation = next(
             (metadata.word(key) for key in _THREADS if metadata.word(key)), None
         )
-        source.drop("id")
+        if name:
+            source.drop("id")
         return span
 
     def take(self, span: TraceSpan) -> None:
