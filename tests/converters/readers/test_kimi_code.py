@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,16 @@ def test_a_subagent_leads_to_its_session(tmp_path):
         "select l.kind, t.source_id from links l join trajectories t on l.target_id = t.source_id"
     )
     assert joined.to_pylist() == [{"kind": "subagent", "source_id": "session_mill"}]
+
+
+def test_the_state_of_a_session_goes_with_its_main_agent(tmp_path):
+    shutil.copytree(FOLDER / "session_mill", tmp_path / "in" / "session_mill")
+    state = {"title": "Flour", "updatedAt": "2026-09-21T15:00:00Z", "agents": {}}
+    (tmp_path / "in/session_mill/state.json").write_text(json.dumps(state))
+    store = adp.convert([str(tmp_path / "in")], str(tmp_path / "store"))
+    main, sub = store.query("select * from trajectories order by length(source_id)").to_pylist()
+    assert json.loads(main["extra"])["state"]["title"] == "Flour"
+    assert "state" not in json.loads(sub["extra"] or "{}")
 
 
 @needs_samples

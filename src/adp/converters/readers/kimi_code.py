@@ -16,7 +16,7 @@ from adp.converters.kit.drafts import StepDraft, merge_extra
 from adp.converters.kit.repeats import Repeats
 from adp.converters.kit.session import LogReader, SessionLog, word
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.times import take_start, take_time
+from adp.converters.kit.times import take_end, take_start, take_time
 from adp.converters.kit.usage import UsageKeys, take_usage
 from adp.converters.reading import BRACE
 from adp_schema import jsontext
@@ -92,6 +92,16 @@ class KimiSession(SessionLog):
             self.run.columns["source_id"] = session if agent == "main" else f"{session}/{agent}"
             if agent != "main":
                 self.run.link("subagent", target_id=session, extra='{"target":"parent"}')
+
+    def read_lines(self) -> None:
+        """Take the state of the session, which lies beside its agents."""
+        super().read_lines()
+        for path, data in self.record.side_files.items():
+            if not jsontext.is_valid(data):
+                self.losses.add(f"$side.{path}", "the file is no JSON")
+            elif state := SourceObject(data, "$", self.losses):
+                take_end(state, self.run.columns, "updatedAt")
+                self.run.extra["state"] = state.rest()
 
     def line(self, source: SourceObject) -> None:
         """Take one record; the id of the agent stands with the trajectory."""
@@ -329,6 +339,11 @@ class KimiReader(LogReader):
     recognised = "a header with a protocol_version, or a record type of its own"
     versions = "reads protocol 1.4"
     log = KimiSession
+
+    def side_files(self, source_file: str) -> tuple[str, ...]:
+        """The state of the session goes with its main agent."""
+        folder, agents, _ = source_file.rpartition("agents/main/")
+        return (f"{folder}state.json",) if agents else ()
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """The header, and the names of the records of the context and the model."""

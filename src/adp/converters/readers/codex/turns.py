@@ -123,6 +123,8 @@ class ModelTurns:
         named = {kind: extra}
         latest = self.latest
         if not columns or self._is_told(kind, columns):
+            if latest is not None and columns.get("usage", "") != latest.columns.get("usage"):
+                extra |= {"usage": jsontext.raw(columns["usage"])} if columns else {}
             if latest is None:
                 latest = self._run.step("environment", "event", visibility="none")
             merge_extra(latest.extra, named)
