@@ -30,7 +30,7 @@ def tape_events(lines: list[Raw], losses: Losses) -> tuple[list[SourceObject], l
     Returns:
         The events, and the ids of the sessions that were sent to.
     """
-    echoes = [_said(event) for event in map(_streamed, lines) if event]
+    echoes = [_content_key(event) for event in map(_streamed, lines) if event]
     events: list[SourceObject] = []
     sessions: list[str] = []
     for number, raw in enumerate(lines):
@@ -51,9 +51,9 @@ def tape_events(lines: list[Raw], losses: Losses) -> tuple[list[SourceObject], l
             if session not in sessions:
                 sessions.append(session)
             for event in requests:
-                said = _said(event.values)
-                if said in echoes and set(event.values) <= {"type", *_COPIED}:
-                    echoes.remove(said)
+                key = _content_key(event.values)
+                if key in echoes and set(event.values) <= {"type", *_COPIED}:
+                    echoes.remove(key)
                 else:
                     events.append(event)
     return events, sessions
@@ -94,13 +94,13 @@ def _streamed(raw: Raw) -> dict[str, Raw]:
     return event if kind is not None and bytes(kind).startswith((b'"user.', b'"system.')) else {}
 
 
-def _said(event: Mapping[str, Raw]) -> bytes:
+def _content_key(event: Mapping[str, Raw]) -> bytes:
     """What an event says, apart from what the server adds."""
-    said = {}
+    content = {}
     for key in ("type", *_COPIED):
         if key in event and bytes(event[key]) != b"false":
             try:
-                said[key] = msgspec.json.decode(event[key])
+                content[key] = msgspec.json.decode(event[key])
             except msgspec.DecodeError:
-                said[key] = bytes(event[key]).decode("utf-8", "replace")
-    return msgspec.json.encode(said, order="sorted")
+                content[key] = bytes(event[key]).decode("utf-8", "replace")
+    return msgspec.json.encode(content, order="sorted")

@@ -5,6 +5,8 @@ READERS = {
     "anthropic_messages": "adp.converters.readers.anthropic_messages:CONVERTER",
     "chat_completions": "adp.converters.readers.chat_completions:CONVERTER",
     "gemini_responses": "adp.converters.readers.gemini_responses:CONVERTER",
+    "langchain_messages": "adp.converters.readers.langchain_messages:CONVERTER",
+    "langsmith": "adp.converters.readers.langsmith:CONVERTER",
     "openai_agents_run_state": "adp.converters.readers.openai_agents_run_state:CONVERTER",
     "openai_responses": "adp.converters.readers.openai_responses:CONVERTER",
     "openhands_llm_logs": "adp.converters.readers.openhands_llm_logs:CONVERTER",

@@ -103,7 +103,7 @@ class RunState(SessionLog):
             self.run.extra.setdefault("items", []).append(_written(item))
             return
         step = self.run.steps[-1]
-        if item.word("type") in _TOLD:
+        if item.word("type") in _PLAIN_KINDS:
             item.drop("type")
         if place >= 0 and step.columns["source"] == "agent":
             self.read_already.add(_sorted_raw(bytes(raw)))
@@ -168,7 +168,7 @@ class RunState(SessionLog):
                 self.run.columns[f"total_{name}"] = totals[name]
 
 
-_TOLD = frozenset(
+_PLAIN_KINDS = frozenset(
     {"message_output_item", "tool_call_item", "tool_call_output_item", "reasoning_item"}
 )
 """Types of items of a run that the item of the model tells, too."""
