@@ -26,7 +26,7 @@ REPLY_ONLY = "reply only"
 _TRACES = frozenset(
     {"traceId", "trace_id", "run_type", "dotted_order", "observations", "op_name", "span_id",
      "responses_create_params", "trajectory", "steps", "simulations", "instance_id", "info",
-     "fncall_messages", "latency_sec", "session", "stats", "backing_model"}
+     "fncall_messages", "latency_sec", "scope", "log", "session", "stats", "backing_model"}
 )  # fmt: skip
 """Keys of records in which other formats wrap requests and replies."""
 
