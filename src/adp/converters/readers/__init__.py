@@ -3,6 +3,7 @@
 READERS = {
     "anthropic_managed_agents": "adp.converters.readers.anthropic_managed_agents:CONVERTER",
     "anthropic_messages": "adp.converters.readers.anthropic_messages:CONVERTER",
+    "api_streams": "adp.converters.readers.api_streams:CONVERTER",
     "chat_completions": "adp.converters.readers.chat_completions:CONVERTER",
     "gemini_responses": "adp.converters.readers.gemini_responses:CONVERTER",
     "http_recording": "adp.converters.readers.http_recording:CONVERTER",
