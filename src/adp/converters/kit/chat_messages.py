@@ -125,6 +125,8 @@ class ChatMessages:
 
     def assistant(self, source: SourceObject) -> StepDraft:
         """Add a model's turn, of which a compaction inside it makes two."""
+        if source.word("role") == "assistant":
+            source.drop("role")
         content = source.take("content")
         blocks = _objects(content, f"{source.path}.content", self.blocks)
         step = None
@@ -212,8 +214,11 @@ def add_call(call: SourceObject, step: StepDraft) -> None:
         step.call(columns, call.rest())
         return
     names = ("arguments", "arguments_raw")
-    differing = {key: columns[key] for key in names if columns.get(key) != same.columns.get(key)}
-    merge_extra(same.extra, {key: it for key, it in differing.items() if it} | call.rest())
+    differing = {key: columns.get(key) for key in names}
+    differing = {
+        key: it for key, it in differing.items() if it not in (None, same.columns.get(key))
+    }
+    merge_extra(same.extra, differing | call.rest())
 
 
 def free_text(columns: Columns, text: str) -> Columns:

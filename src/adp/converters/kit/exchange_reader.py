@@ -26,7 +26,8 @@ REPLY_ONLY = "reply only"
 _TRACES = frozenset(
     {"traceId", "trace_id", "run_type", "dotted_order", "observations", "op_name", "span_id",
      "responses_create_params", "trajectory", "steps", "simulations", "instance_id", "info",
-     "fncall_messages", "latency_sec", "session", "stats", "backing_model"}
+     "fncall_messages", "latency_sec", "scope", "log", "sequence_number",
+     "session", "stats", "backing_model"}
 )  # fmt: skip
 """Keys of records in which other formats wrap requests and replies."""
 
@@ -129,6 +130,8 @@ class ExchangeReader(Format):
         request, reply = kinds_of_record(record, Losses())
         if (reply or request) != self.api:
             return Match.NO
+        if not reply and "model" not in record and {"input", "inputs"} & set(record):
+            return Match.NO  # a row for training, such as that of a preference
         return Match.STAMP if reply or self.is_request(record) else Match.NO
 
     def is_request(self, record: Mapping[str, Raw]) -> bool:

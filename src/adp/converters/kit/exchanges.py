@@ -16,7 +16,7 @@ from msgspec import Raw
 from adp.converters.kit.model_apis import reply_kind, request_kind
 from adp.converters.kit.source_object import SourceObject, embedded
 from adp.converters.kit.streams import encoded, events_of, join
-from adp.converters.reading import BRACE, BRACKET, QUOTE
+from adp.converters.reading import BRACE, BRACKET
 from adp_schema import jsontext
 from adp_schema.losses import Losses
 
@@ -26,7 +26,18 @@ REPLIES = ("response", "result", "response_body", "responseBody", "raw_response"
            "outputs", "completion")  # fmt: skip
 _FIRST = 4000
 """A text of server-sent events has a line of data among its first characters."""
-_INNER = ("body", "body_raw", "json", "message", "data", "__data__", "response")
+_INNER = (
+    "body",
+    "body_raw",
+    "json",
+    "message",
+    "data",
+    "__data__",
+    "response",
+    "postData",
+    "content",
+    "text",
+)
 
 
 @dataclass
@@ -101,8 +112,6 @@ def _open_reply(exchange: Exchange, outer: SourceObject, key: str, depth: int = 
 
 
 def _open_request(exchange: Exchange, outer: SourceObject, key: str, depth: int = 0) -> bool:
-    if outer.first(key) not in (BRACE, QUOTE):
-        return False
     inner = _object(exchange, outer, key)
     if inner is None:
         return False
@@ -152,8 +161,8 @@ def _joined(
 
 def _object(exchange: Exchange, outer: SourceObject, key: str) -> SourceObject | None:
     """The object under a key, or the one that a string there holds as JSON."""
-    if outer.first(key) == BRACE:
-        return outer.child(key)
+    if inner := outer.child(key):
+        return inner
     text = outer.word(key)
     if text.lstrip().startswith("{"):
         inner = embedded(text, f"{outer.path}.{key}", outer.losses)

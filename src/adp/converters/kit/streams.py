@@ -62,7 +62,7 @@ def join(events: Iterable[Event]) -> list[Event]:
         Replies as the API gives them without a stream; none of events that tell none.
     """
     replies: list[Event] = []
-    for stream in _streams(events):
+    for stream in streams_of(events):
         first = stream[0]
         reply: Event | None = None
         try:
@@ -84,8 +84,8 @@ def encoded(reply: Event) -> bytes:
     return jsontext.text_of(reply).encode("utf-8")
 
 
-def _streams(events: Iterable[Event]) -> list[list[Event]]:
-    """Cut where a reply begins: by its first event, or by the id of its chunks."""
+def streams_of(events: Iterable[Event]) -> list[list[Event]]:
+    """Cut events where a reply begins: by its first event, or by the id of its chunks."""
     streams: list[list[Event]] = []
     last: Any = None
     for event in events:

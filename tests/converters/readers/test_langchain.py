@@ -1,0 +1,94 @@
+"""LangChain's messages and LangSmith's runs: what examples mean, and real files counted."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.converters.readers.stores import EXAMPLES, convert, load, real, rows
+
+RUNS = [
+    path for path in real("formats/langsmith", "formats_new/langsmith") if path.suffix == ".json"
+]
+
+
+def test_a_state_of_a_graph(tmp_path):
+    convert(EXAMPLES / "langchain_messages" / "state.json", tmp_path / "s")
+    [run] = rows(tmp_path / "s", "trajectories")
+    assert (run["session_id"], run["agent_model"]) == ("thread-4", "model-t")
+    steps = rows(tmp_path / "s", "steps")
+    assert [it["source"] for it in steps] == ["system", "user", "agent", "agent"]
+    turn = steps[2]
+    assert (turn["tokens_in"], turn["tokens_cached"], turn["tokens_cache_write"]) == (40, 8, 3)
+    assert (turn["response_id"], turn["stop_reason"]) == ("chatcmpl-7", "tool_calls")
+    # Calls stand a second time in additional_kwargs.
+    assert [it["name"] for it in rows(tmp_path / "s", "tool_calls")] == ["find", "price"]
+    answers = rows(tmp_path / "s", "observations")
+    assert [(it["call_id"], it["is_error"]) for it in answers] == [
+        ("call_2", True),
+        ("call_1", False),
+    ]
+    assert steps[3]["reasoning"] == "Nine it is."
+
+
+def test_a_list_of_messages(tmp_path):
+    convert(EXAMPLES / "langchain_messages" / "messages.json", tmp_path / "s")
+    steps = rows(tmp_path / "s", "steps")
+    assert [(it["source"], it["kind"]) for it in steps] == [
+        ("user", "message"),
+        ("agent", "llm_turn"),
+        ("environment", "event"),
+    ]
+    assert steps[1]["model"] == "model-u"
+
+
+def test_a_root_with_messages_is_the_trajectory(tmp_path):
+    convert(EXAMPLES / "langsmith" / "langgraph.jsonl", tmp_path / "s")
+    [run] = rows(tmp_path / "s", "trajectories")
+    assert (run["session_id"], run["task_id"]) == ("thread-9", "example-3")
+    assert json.loads(run["rewards"]) == {"correct": 0.75}
+    assert (run["total_tokens_in"], run["total_tokens_out"]) == (90, 19)
+    steps = rows(tmp_path / "s", "steps")
+    assert [it["source"] for it in steps] == ["user", "agent", "agent"]
+    assert [it["duration_ms"] for it in steps] == [None, 2000, 2000]
+    assert [it["tokens_in"] for it in steps] == [None, 30, 60]
+    assert steps[2]["cost_usd"] == 0.002
+    assert steps[2]["reasoning"] == "The service says sunny."
+    calls = rows(tmp_path / "s", "tool_calls")
+    assert [(it["call_id"], it["status"], it["duration_ms"]) for it in calls] == [
+        ("toolu_1", None, 1000),
+        ("toolu_2", "invalid", None),
+    ]
+    [left] = json.loads(run["extra"])["runs"]
+    assert left["name"] == "should_continue"
+    # What the steps say is not kept a second time with the run.
+    assert "sunny" not in json.dumps(json.loads(calls[0]["extra"])["run"])
+
+
+def test_prompts_that_repeat_the_history(tmp_path):
+    convert(EXAMPLES / "langsmith" / "tree.json", tmp_path / "s")
+    main, judge = rows(tmp_path / "s", "trajectories")
+    assert (judge["branch_kind"], judge["parent_id"]) == ("subagent", main["trajectory_id"])
+    steps = rows(tmp_path / "s", "steps")
+    turns = [it for it in steps if it["trajectory_id"] == main["trajectory_id"]]
+    assert [it["source"] for it in turns] == ["system", "user", "agent", "agent"]
+    assert [it["response_id"] for it in turns[2:]] == ["c-1", "c-2"]
+    [answer] = rows(tmp_path / "s", "observations")
+    assert (answer["call_id"], answer["text"]) == ("call_1", "the sum is two")
+    assert steps[-1]["text"] == "ten of ten points"
+
+
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.name)
+def test_real_batches(path, tmp_path):
+    convert(path, tmp_path / "s")
+    raw = load(path)
+    [post], [patch] = raw["post"], raw["patch"]
+    steps = rows(tmp_path / "s", "steps")
+    prompts = [it["content"] for it in post["inputs"]["messages"]]
+    reply = patch["outputs"]["choices"][0]["message"]["content"]
+    assert [it["text"] for it in steps] == [*prompts, reply]
+    usage = patch["outputs"]["usage_metadata"]
+    assert steps[-1]["tokens_in"] == usage["input_tokens"]
+    assert steps[-1]["tokens_out"] == usage["output_tokens"]
+    assert rows(tmp_path / "s", "trajectories")[0]["source_id"] == post["id"]
