@@ -23,7 +23,6 @@ READERS = {
     "qwen_code": "adp.converters.readers.qwen_code:CONVERTER",
     "amp": "adp.converters.readers.amp:CONVERTER",
     "cline": "adp.converters.readers.cline:CONVERTER",
-    "acp": "adp.converters.readers.acp:CONVERTER",
     "copilot_cli": "adp.converters.readers.copilot_cli:CONVERTER",
     "cursor": "adp.converters.readers.cursor:CONVERTER",
     "droid": "adp.converters.readers.droid:CONVERTER",
@@ -38,7 +37,6 @@ READERS = {
     "swe_agent": "adp.converters.readers.swe_agent:CONVERTER",
     "swe_agent_rows": "adp.converters.readers.swe_agent_rows:CONVERTER",
     "langfuse": "adp.converters.readers.langfuse:CONVERTER",
-    "langsmith": "adp.converters.readers.langsmith:CONVERTER",
     "mlflow": "adp.converters.readers.mlflow:CONVERTER",
     "otlp": "adp.converters.readers.otlp:CONVERTER",
 }

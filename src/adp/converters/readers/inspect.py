@@ -1,0 +1,245 @@
+"""Logs of Inspect AI: a document with all samples, or a member with one sample of an archive.
+
+Each sample and epoch is a trajectory. What the log says about all of them stands with the first
+one. Sources: the log schema of inspect_ai 0.3.285, and logs since 0.3.40.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from msgspec import Raw
+
+from adp.converters.kit.drafts import TrajectoryDraft, emit
+from adp.converters.kit.session import LogReader, SessionLog, inner, word
+from adp.converters.kit.source_object import SourceObject, embedded
+from adp.converters.kit.times import take_end, take_start
+from adp.converters.kit.usage import set_usage
+from adp.converters.readers.inspect_events import SampleEvents
+from adp.converters.readers.inspect_parts import (
+    Attachments,
+    line_of,
+    score_number,
+    success_of,
+    usage_keys,
+)
+from adp.converters.reading import BRACE, QUOTE
+from adp_schema import jsontext
+from adp_schema.model import Columns
+from adp_schema.protocols import Match, SkipRecordError
+
+_EVAL = ("eval_id", "run_id", "created", "task", "task_id", "model", "solver")
+
+
+class InspectLog(SessionLog):
+    """One document, or one sample with the header that lies beside it."""
+
+    agent: ClassVar[str | None] = "inspect"
+
+    def read(self) -> None:
+        """Read the record; each sample is written by itself.
+
+        Raises:
+            SkipRecordError: it holds no samples.
+        """
+        for source, broken in self.sources():
+            if broken:
+                raise SkipRecordError("it is no object")
+            if "epoch" in source and "messages" in source:
+                header = self._header()
+                first = self._is_first(source, header)
+                self._sample(source, header, header.rest() if first else {})
+                continue
+            samples = source.objects("samples")
+            if not samples:
+                raise SkipRecordError("the log holds no samples")
+            header = source
+            rest = {key: header.values[key] for key in list(header.values)}
+            for number, sample in enumerate(samples):
+                self._sample(sample, header, {} if number else rest)
+
+    def _header(self) -> SourceObject:
+        """The header of the archive that the sample is a member of."""
+        for name in ("header.json", "start.json"):
+            for path, data in self.record.side_files.items():
+                if path.endswith(name):
+                    return embedded(data.decode("utf-8", "replace"), path, self.losses)
+        return SourceObject(None, "$", self.losses)
+
+    def _is_first(self, sample: SourceObject, header: SourceObject) -> bool:
+        """Whether a sample is the one that the header stands with."""
+        data = inner(inner(header.values, "eval"), "dataset").get("sample_ids")
+        items = jsontext.decode_array(data) if data and data != Raw(b"null") else []
+        first = not items or items[0] == sample.values.get("id")
+        return first and sample.integer_at("epoch") in (None, 1)
+
+    # ---- a sample --------------------------------------------------------------------------
+
+    def _sample(self, sample: SourceObject, header: SourceObject, rest: dict[str, Any]) -> None:
+        self.run = self.blocks.run = TrajectoryDraft()
+        columns, about = self.run.columns, inner(header.values, "eval")
+        self._identity(sample, about)
+        old = sample.child("transcript")
+        place, key = (old, "content") if "content" in old else (sample, "attachments")
+        attachments = inner(place.values, key)
+        texts = Attachments(attachments)
+        data = sample.child("events_data")
+        pool = sample.items("message_pool") or data.items("messages")
+        events = SampleEvents(self.blocks, texts, pool)
+        events.read(sample.objects("events") or old.objects("events"))
+        messages = events.finish(sample.items("messages"))
+        self.blocks.run = self.run
+        if messages:
+            self.run.extra["messages"] = messages
+        if structure := events.structure():
+            self.run.extra["events"] = structure
+        if unused := events.unused():
+            self.run.extra["message_pool"] = unused
+        for key in ("scores", "score", "target"):
+            if key in sample:
+                sample.values[key] = texts.resolve(sample.values[key])
+        self._task(sample, texts, events)
+        self._scores(sample)
+        self._outcome(sample, texts, events)
+        self._usage(sample, about)
+        if attachments:
+            place.values[key] = jsontext.raw(jsontext.text_of(texts.rest(attachments)))
+        if texts.replaced:
+            self.run.extra["attachments_in_place"] = texts.replaced
+        self.run.extra.update(sample.rest())
+        if rest:
+            self.run.extra["log"] = {key: line_of(value) for key, value in rest.items()}
+        else:
+            self.run.extra["eval"] = {key: line_of(about[key]) for key in _EVAL if key in about}
+        if columns.get("final_answer") is None and self.run.steps:
+            answers = [it for it in self.run.steps if it.columns["source"] == "agent"]
+            text = answers[-1].parts.columns().get("text") if answers else None
+            columns["final_answer"] = text
+        emit(self.run, self.builder)
+
+    def _identity(self, sample: SourceObject, about: dict[str, Raw]) -> None:
+        columns = self.run.columns
+        raw = sample.values.get("id")
+        name = "" if raw is None else _plain(raw)
+        epoch = sample.integer_at("epoch", 32)
+        task = word(about, "task")
+        columns["task_id"] = f"{task}/{name}" if task else name
+        columns["source_id"] = f"{word(about, 'eval_id') or task or 'sample'}/{name}_{epoch}"
+        columns["session_id"] = sample.text("uuid")
+        columns["attempt"] = epoch - 1 if epoch is not None else None
+        columns["agent_name"] = word(about, "solver") or self.agent
+        columns["agent_model"] = word(about, "model") or None
+        columns["source_version"] = word(inner(about, "packages"), "inspect_ai") or None
+        take_start(sample, columns, "started_at")
+        take_end(sample, columns, "completed_at")
+
+    def _task(self, sample: SourceObject, texts: Attachments, events: SampleEvents) -> None:
+        """The task: input, target, choices; the files and the setup of its sandbox."""
+        task: Columns = {"task_id": self.run.columns["task_id"]}
+        raw = sample.values.get("input")
+        if raw is not None and jsontext.first_byte(raw) == QUOTE:
+            task["instruction"] = jsontext.decode_value(texts.resolve(raw))
+            sample.drop("input")
+        elif items := sample.items("input"):
+            sample.values["input"] = jsontext.raw(jsontext.text_of(events.refer(items)))
+            words = [word(jsontext.decode_object(texts.resolve(it)), "content") for it in items
+                     if jsontext.first_byte(it) == BRACE]  # fmt: skip
+            task["instruction"] = words[-1] if words else None
+        task["answers"] = sample.json("target")
+        limits = {key: sample.values.pop(key) for key in ("choices", "files", "setup", "sandbox")
+                  if key in sample}  # fmt: skip
+        if limits:
+            task["environment_config"] = jsontext.text_of(
+                {key: line_of(value) for key, value in limits.items()}
+            )
+        self.builder.task(task)
+
+    def _scores(self, sample: SourceObject) -> None:
+        """All scores; the first one is the reward."""
+        columns, raws = self.run.columns, inner(sample.values, "scores")
+        old = inner(sample.values, "score")
+        if not raws and "value" in old:
+            raws = {"score": sample.values["score"]}
+        rewards: dict[str, float] = {}
+        for number, (name, raw) in enumerate(raws.items()):
+            score = inner({"score": raw}, "score")
+            value = score.get("value")
+            if value is None:
+                continue
+            named = inner(score, "value")
+            parts = {f"{name}.{key}": it for key, it in named.items()} or {name: value}
+            numbers = {key: score_number(it) for key, it in parts.items()}
+            usable = {key: it for key, it in numbers.items() if it is not None}
+            rewards |= {key: it for key, it in usable.items() if math.isfinite(it)}
+            if not number:
+                columns["success"] = success_of(value)
+                columns["reward"] = next(iter(rewards.values()), None)
+                columns["final_answer"] = word(score, "answer") or None
+        if rewards:
+            columns["rewards"] = jsontext.text_of(rewards)
+        columns["judge"] = sample.json_object("scores") or sample.json_object("score")
+
+    def _outcome(self, sample: SourceObject, texts: Attachments, events: SampleEvents) -> None:
+        columns = self.run.columns
+        output = sample.values.get("output")
+        if output is not None and jsontext.one_line(texts.resolve(output)) == events.output:
+            sample.drop("output")
+        error, limit = inner(sample.values, "error"), inner(sample.values, "limit")
+        if error:
+            message = word(error, "message")
+            columns["error_message"] = message or None
+            match = re.match(r"[A-Za-z_.]+(?=\()", message)
+            columns["error_type"] = match[0] if match else "error"
+        if limit:
+            columns["stop_reason"] = word(limit, "type") or None
+        columns["truncated"] = bool(limit)
+        columns["terminated"] = not limit and not error
+
+    def _usage(self, sample: SourceObject, about: dict[str, Raw]) -> None:
+        """Totals of the model that was evaluated; of all models where that is not known."""
+        usage = inner(sample.values, "model_usage")
+        if not usage:
+            return
+        columns, model = self.run.columns, word(about, "model")
+        columns["final_metrics"] = sample.json_object("model_usage")
+        for raw in [usage[model]] if model in usage else usage.values():
+            record, part = SourceObject(raw, "$.model_usage", self.losses), Columns()
+            set_usage(record, part, usage_keys(record))
+            for name in ("tokens_in", "tokens_out", "tokens_cached", "cost_usd"):
+                if name in part:
+                    total = f"total_{name}"
+                    columns[total] = (columns.get(total) or 0) + part[name]
+
+
+def _plain(raw: Raw) -> str:
+    text: str = jsontext.decode_value(raw) if jsontext.first_byte(raw) == QUOTE else ""
+    return text or jsontext.one_line(raw)
+
+
+class InspectReader(LogReader):
+    """The format ``inspect``."""
+
+    name = "inspect"
+    title = "Logs of Inspect AI"
+    container = "json"
+    recognised = "version, status and eval, or a sample with an epoch and a target"
+    versions = "reads logs of 0.3.40 to 0.3.285: all samples in a document, or a sample a member"
+    log = InspectLog
+
+    def sniff(self, record: Mapping[str, Raw]) -> Match:
+        """A log, or a sample of one."""
+        log = {"version", "status", "eval"} <= set(record) and "task" in inner(record, "eval")
+        sample = {"id", "epoch", "input", "target", "messages"} <= set(record)
+        return Match.STAMP if log or sample else Match.NO
+
+    def side_files(self, source_file: str) -> tuple[str, ...]:
+        """The header of the archive that a sample is a member of."""
+        root, middle, _ = source_file.rpartition("/samples/")
+        names = ("header.json", "_journal/start.json")
+        return tuple(f"{root}/{name}" for name in names) if middle else ()
+
+
+CONVERTER = InspectReader()
