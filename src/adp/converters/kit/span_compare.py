@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,11 +60,25 @@ class Track:
 
 @dataclass(slots=True)
 class PromptMessage:
-    """A message of a prompt: its group, and what it stands for."""
+    """A message of a prompt.
+
+    Attributes:
+        key: see `key_of`.
+        group: what it was read from.
+        load: reads it; most messages of a prompt are known by their characters, and never read.
+    """
 
     key: Key
-    item: Item
     group: Group
+    load: Callable[[], Item]
+    _item: Item | None = None
+
+    @property
+    def item(self) -> Item:
+        """What it stands for."""
+        if self._item is None:
+            self._item = self.load()
+        return self._item
 
 
 def common(entries: list[Entry], prompt: list[PromptMessage]) -> tuple[int, int]:

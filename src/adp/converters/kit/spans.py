@@ -6,6 +6,7 @@ runs at hand: what is new is added; where they differ, a branch begins, or the c
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from msgspec import Raw
@@ -20,6 +21,7 @@ from adp.converters.kit.drafts import (
 )
 from adp.converters.kit.span_compare import (
     Entry,
+    Key,
     PromptMessage,
     Track,
     absorb,
@@ -33,7 +35,7 @@ from adp.converters.kit.span_compare import (
     see,
     spelling,
 )
-from adp.converters.kit.span_messages import MessageReader, groups, key_of
+from adp.converters.kit.span_messages import Group, Item, MessageReader, groups, key_of
 from adp.converters.kit.span_tree import TraceSpan
 from adp.converters.kit.times import number_time
 from adp_schema.builder import RowBuilder
@@ -57,17 +59,14 @@ class AgentRun:
         self.results: list[ObservationDraft] = []
         self.shown: set[int] = set()
         self.answered: set[int] = set()
+        self.known: dict[bytes, list[Key]] = {}
 
     # ---- a model's turn --------------------------------------------------------------------
 
     def turn(self, span: TraceSpan) -> StepDraft:
         """Add a call of a model: what is new in its prompt, and its answer."""
         path = span.source.path
-        prompt = [
-            PromptMessage(key_of(item), item, group)
-            for group in groups(span.prompt)
-            for item in self.reader.read(group, path, "user")
-        ]
+        prompt = [it for group in groups(span.prompt) for it in self._read(group, path)]
         track, new = self._track_for(prompt, span)
         self.active = track
         track.agent = track.agent or span.agent
@@ -81,6 +80,20 @@ class AgentRun:
             self._answer(branch, choice, span, first=False)
         return step
 
+    def _read(self, group: Group, path: str) -> list[PromptMessage]:
+        """The messages of a group; one that was there before is not read again."""
+        written = form(group)
+        keys = self.known.get(written)
+        if keys is None:
+            items = self.reader.read(group, path, "user")
+            self.known[written] = [key_of(item) for item in items]
+            return [PromptMessage(key_of(it), group, partial(_same, it), it) for it in items]
+
+        def load(number: int) -> Item:
+            return self.reader.read(group, path, "user")[number]
+
+        return [PromptMessage(key, group, partial(load, n)) for n, key in enumerate(keys)]
+
     def _answer(
         self, track: Track, messages: list[Raw], span: TraceSpan, *, first: bool = True
     ) -> StepDraft:
@@ -92,7 +105,7 @@ class AgentRun:
                     if turn is None:
                         turn = item
                         item.columns |= _turn_columns(span, first=first)
-                self._add(track, PromptMessage(key_of(item), item, group))
+                self._add(track, PromptMessage(key_of(item), group, partial(_same, item), item))
         if turn is None:
             turn = StepDraft({"source": "agent", **_turn_columns(span, first=first)})
             turn.extra["content"] = NOT_CAPTURED
@@ -327,6 +340,10 @@ class AgentRun:
         step.parts.text(instruction)
         step.extra.update(span.source.rest())
         return step
+
+
+def _same(item: Item) -> Item:
+    return item
 
 
 def _turn_columns(span: TraceSpan, *, first: bool) -> Columns:
