@@ -143,6 +143,19 @@ class SourceObject:
             self._children[key] = inner
         return inner
 
+    def peek(self, key: str) -> SourceObject:
+        """A copy of the object under a key, to look into: what is taken of it stays in this one."""
+        other = SourceObject(None, f"{self.path}.{key}", self.losses)
+        if self.first(key) == BRACE:
+            other.values = jsontext.decode_object(self.values[key])
+        return other
+
+    def copy(self) -> SourceObject:
+        """A copy of this object, to look into: what is taken of it stays in this one."""
+        other = SourceObject(None, self.path, self.losses)
+        other.values = dict(self.values)
+        return other
+
     def parsed(self, key: str) -> SourceObject:
         """The object under a key, or in the JSON text under it; what is left of it stays.
 
@@ -191,6 +204,17 @@ class SourceObject:
             return []
         path = f"{self.path}.{key}"
         return [SourceObject(it, f"{path}[{n}]", self.losses) for n, it in enumerate(items)]
+
+    def parsed_objects(self, key: str) -> list[SourceObject]:
+        """Take the objects of a list, or of the JSON text of a list, as databases keep them."""
+        if self.first(key) == QUOTE:
+            text = self.word(key)
+            data = text.encode("utf-8", "surrogatepass")
+            usable = jsontext.first_byte(data) == BRACKET and jsontext.is_valid(data)
+            if not usable or jsontext.has_mark(text) or jsontext.depth(data) > jsontext.MAX_DEPTH:
+                return []
+            self.values[key] = jsontext.raw(text)
+        return self.objects(key)
 
     def drop(self, *keys: str) -> None:
         """Take away values that decide what becomes of the object, and so are kept by that."""

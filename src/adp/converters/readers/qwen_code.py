@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from msgspec import Raw
 
 from adp.converters.kit.drafts import ObservationDraft, StepDraft, merge_extra
-from adp.converters.kit.session import LogReader, TreeLog, inner, word
+from adp.converters.kit.session import LogReader, TreeLog, inner
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
 from adp.converters.kit.usage import GEMINI, take_usage
@@ -38,6 +38,8 @@ class QwenSession(TreeLog):
     """One session."""
 
     agent: ClassVar[str | None] = "qwen-code"
+    id_key: ClassVar[str] = "uuid"
+    parent_key: ClassVar[str] = "parentUuid"
     handlers: ClassVar[Mapping[str, str]] = {
         "user": "user",
         "assistant": "assistant",
@@ -49,10 +51,6 @@ class QwenSession(TreeLog):
         super().__init__(record, builder, losses)
         self._telemetry: dict[str, SourceObject] = {}
         self._known: dict[bytes, str] = {}
-
-    def ids(self, source: SourceObject) -> tuple[str | None, str | None]:
-        """The id of a record, and of the one that it follows."""
-        return source.word("uuid") or None, source.word("parentUuid") or None
 
     def line(self, source: SourceObject) -> None:
         """Take one record; what nearly all of them repeat stands with the trajectory."""
@@ -78,13 +76,12 @@ class QwenSession(TreeLog):
         if source.word("version"):
             columns["agent_version"] = source.word("version")
 
-    def _step(self, source: SourceObject, speaker: str, kind: str = "message") -> StepDraft:
-        step = self.run.step(speaker, kind, native_id=source.name("uuid"))
-        take_time(source, step.columns, "timestamp")
-        fork = inner(source.values, "forkedFrom")
-        if word(fork, "sessionId") and not any(it.columns["kind"] == "fork"
-                                               for it in self.run.links):  # fmt: skip
-            self.run.link("fork", step, target_id=word(fork, "sessionId"))
+    def begin_step(self, source: SourceObject, speaker: str, kind: str = "") -> StepDraft:
+        """Add a step; a record that was copied from another session links that, once."""
+        step = super().begin_step(source, speaker, kind)
+        origin = source.peek("forkedFrom").word("sessionId")
+        if origin and all(link.columns["kind"] != "fork" for link in self.run.links):
+            self.run.link("fork", step, target_id=origin)
         return step
 
     def _read_parts(self, source: SourceObject, step: StepDraft) -> None:
@@ -96,33 +93,25 @@ class QwenSession(TreeLog):
             self._known.setdefault(_digest(raw), step.columns["native_id"])
         self.blocks.content(raw, step, f"{source.path}.message.parts")
 
-    def _end(self, source: SourceObject, step: StepDraft) -> None:
-        previous = self.run.steps[-2].columns.get("native_id") if len(self.run.steps) > 1 else None
-        if previous and source.word("parentUuid") == previous:
-            source.drop("parentUuid")
-        merge_extra(step.extra, source.rest())
-
     def user(self, source: SourceObject) -> None:
         """A message of the user, or one in the name of the user."""
-        step = self._step(source, "user")
+        step = self.begin_step(source, "user")
         if source.word("subtype") in _INJECTED:
             step.columns["synthetic"] = True
         self._read_parts(source, step)
-        self._end(source, step)
+        self.end_step(source, step)
 
     def assistant(self, source: SourceObject) -> None:
         """A turn of the model."""
-        step = self._step(source, "agent", "llm_turn")
-        step.columns["model"] = source.text("model")
-        if step.columns["model"]:
-            self.run.columns["agent_model"] = step.columns["model"]
+        step = self.begin_step(source, "agent")
+        self.set_model(step, source.text("model"))
         self._read_parts(source, step)
         take_usage(source, "usageMetadata", step.columns, GEMINI)
         event = self._telemetry.pop("api_response", None)
         if event is not None:
             step.columns["response_id"] = event.word("response_id") or None
             step.columns["duration_ms"] = event.number("duration_ms")
-        self._end(source, step)
+        self.end_step(source, step)
 
     def result(self, source: SourceObject) -> None:
         """The result of a call: what the model saw, and what the user was shown."""
@@ -171,15 +160,14 @@ class QwenSession(TreeLog):
                     break
         elif subtype not in _SUBTYPES:
             self.losses.unknown(f"system record {subtype or 'without a subtype'}")
-        step = self._step(source, "environment", "event")
+        step = self.begin_step(source, "environment", "event")
         step.columns["visibility"] = "none"
         step.extra["type"] = "system"
-        self._end(source, step)
+        self.end_step(source, step)
 
     def _take_telemetry(self, payload: SourceObject) -> None:
         """Keep times of a call of the model or of a tool for the record that follows."""
-        raw = payload.values.get("uiEvent")
-        event = SourceObject(raw, payload.path, Losses())
+        event = payload.peek("uiEvent")
         name = event.word("event.name").rpartition(".")[2]
         if name == "api_response":
             self._telemetry[name] = event
@@ -188,8 +176,7 @@ class QwenSession(TreeLog):
 
     def _compression(self, source: SourceObject, payload: SourceObject) -> None:
         """The history was replaced; of the new one only what is new is stored."""
-        step = self._step(source, "system", "context_edit")
-        step.columns["edit_boundary"] = "replace"
+        step = self.context_edit(source, "replace")
         entries: list[Any] = []
         for content in payload.objects("compressedHistory"):
             raw = content.values.get("parts")
@@ -202,7 +189,7 @@ class QwenSession(TreeLog):
             entries.append(content.rest())
         if entries:
             step.extra["compressedHistory"] = entries
-        self._end(source, step)
+        self.end_step(source, step)
 
 
 def _take_outcome(outcome: SourceObject, draft: ObservationDraft) -> None:
