@@ -94,6 +94,20 @@ class BlockReader:
             else:
                 observation.parts.opaque(jsontext.raw(jsontext.one_line(item)))
 
+    def take_text(self, source: SourceObject, parts: Parts, *keys: str) -> str | None:
+        """Take the string under the first of some keys as a text."""
+        text = source.text(*keys)
+        if text is not None:
+            parts.text(self.builder.text(text))
+        return text
+
+    def take_reasoning(self, source: SourceObject, parts: Parts, *keys: str) -> str | None:
+        """Take the string under the first of some keys as reasoning."""
+        text = source.text(*keys)
+        if text is not None:
+            parts.reasoning(self.builder.text(text))
+        return text
+
     def _items(self, raw: Raw | None, path: str) -> list[tuple[Raw, str]]:
         first = NULL if raw is None else jsontext.first_byte(raw)
         if raw is None or first == NULL:

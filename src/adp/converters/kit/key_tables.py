@@ -58,9 +58,16 @@ def take_tools(source: SourceObject, columns: Columns) -> None:
 
 
 def copy_words(source: SourceObject, columns: Columns, table: Mapping[str, str]) -> None:
-    """Fill columns with strings that stay in the object; without a string a column is null."""
-    for column, key in table.items():
-        columns[column] = source.word(key) or None
+    """Fill columns with strings that stay in the object; without a string a column is null.
+
+    A dot in a key leads into an object.
+    """
+    for column, path in table.items():
+        *names, key = path.split(".")
+        place = source
+        for name in names:
+            place = place.peek(name)
+        columns[column] = place.word(key) or None
 
 
 def exit_code(*sources: SourceObject) -> int | None:
@@ -69,16 +76,11 @@ def exit_code(*sources: SourceObject) -> int | None:
     return next((code for code in codes if code is not None), None)
 
 
-def _integer_name(source: SourceObject, *keys: str) -> str | None:
-    """A version that is a number; a text says another version, such as that of the program."""
-    return next((source.name(key) for key in keys if source.integer_at(key) is not None), None)
-
-
 _TAKE: dict[str, Callable[..., Any]] = {
-    **dict.fromkeys(("native_id", "source_id", "session_id", "task_id"), SourceObject.name),
+    **dict.fromkeys(("native_id", "source_id", "session_id", "task_id", "source_version"),
+                    SourceObject.name),
     **dict.fromkeys(("duration_ms", "cost_usd", "total_cost_usd"), SourceObject.number),
     **dict.fromkeys(("tokens_in", "tokens_out", "total_tokens_in", "total_tokens_out",
                      "total_tokens_cached"), SourceObject.integer),
     "is_error": SourceObject.flag,
-    "source_version": _integer_name,
 }  # fmt: skip

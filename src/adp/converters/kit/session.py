@@ -10,11 +10,13 @@ from msgspec import Raw
 from adp.converters.format import Format
 from adp.converters.kit.blocks import BlockReader
 from adp.converters.kit.drafts import (
+    ObservationDraft,
     StepDraft,
     TrajectoryDraft,
     emit,
     merge_extra,
 )
+from adp.converters.kit.key_tables import copy_words
 from adp.converters.kit.lines import log_lines
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
@@ -37,6 +39,11 @@ class SessionLog:
         handlers: value of ``type_key`` -> name of the method that takes such a line. The type
             itself is dropped before: it decides what comes of the line.
         kept: types that are known, and become events without more ado.
+        notes: type of a line that becomes an event -> column of the trajectory -> the key of a
+            string that fills it; a dot leads into an object.
+        edits: type of a line that changes the context -> the boundary of the edit, and the keys
+            of its summary.
+        constants: keys whose value most lines repeat; it is kept once, with the trajectory.
         type_key: key that says what a line is.
         agent: ``agent_name`` of the trajectory, when the log does not say another.
         id_key: key of the id of a line; empty when lines have none.
@@ -49,6 +56,9 @@ class SessionLog:
 
     handlers: ClassVar[Mapping[str, str]] = {}
     kept: ClassVar[frozenset[str]] = frozenset()
+    notes: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+    edits: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    constants: ClassVar[tuple[str, ...]] = ()
     type_key: ClassVar[str] = "type"
     agent: ClassVar[str | None] = None
     id_key: ClassVar[str] = ""
@@ -65,6 +75,15 @@ class SessionLog:
         self._type: Raw | None = None
         if self.agent is not None:
             self.run.columns["agent_name"] = self.agent
+        self.set_up()
+
+    @classmethod
+    def knows(cls, kind: str) -> bool:
+        """Whether a type of line is known."""
+        return any(kind in known for known in (cls.handlers, cls.kept, cls.notes, cls.edits))
+
+    def set_up(self) -> None:
+        """Make what the reader keeps while it reads; called once, before the first line."""
 
     @property
     def run(self) -> TrajectoryDraft:
@@ -106,6 +125,8 @@ class SessionLog:
 
     def line(self, source: SourceObject) -> None:
         """Take one line."""
+        if self.constants:
+            self.run.constant(source, *self.constants)
         kind = self.kind = self.kind_of(source)
         name = self.handlers.get(kind)
         if name is not None:
@@ -113,7 +134,13 @@ class SessionLog:
             getattr(self, name)(source)
             self._type = None
             return
-        if kind not in self.kept:
+        if kind in self.edits:
+            step = self.context_edit(source, *self.edits[kind])
+            step.extra.update(source.rest())
+            return
+        if kind in self.notes:
+            copy_words(source, self.run.columns, self.notes[kind])
+        elif kind not in self.kept:
             self.losses.unknown(f"record type {kind or 'without a type'}")
         self.other(source)
 
@@ -134,12 +161,21 @@ class SessionLog:
         self.other(source)
         return self.run.steps[-1]
 
-    def is_first_header(self, source: SourceObject, *id_keys: str) -> bool:
-        """Take the id of the session; a header after the first, of a joined log, is an event."""
+    def is_first_header(
+        self, source: SourceObject, *id_keys: str, inside: SourceObject | None = None
+    ) -> bool:
+        """Take the id of the session; a header after the first, of a joined log, is an event.
+
+        Args:
+            source: the line.
+            id_keys: keys of the id.
+            inside: the object of the line that has them, where that is not the line itself.
+        """
         if "source_id" in self.run.columns:
             self.keep(source)
             return False
-        self.run.columns["source_id"] = self.run.columns["session_id"] = source.name(*id_keys)
+        name = (inside or source).name(*id_keys)
+        self.run.columns["source_id"] = self.run.columns["session_id"] = name
         return True
 
     def begin_step(self, source: SourceObject, speaker: str, kind: str = "") -> StepDraft:
@@ -169,6 +205,13 @@ class SessionLog:
         take_time(source, draft.columns, *self.time_keys)
         return draft
 
+    def open_turn(self, source: SourceObject) -> StepDraft:
+        """The turn of the model that the last step is, while no result follows; or a new one."""
+        last = self.run.steps[-1] if self.run.steps else None
+        if last is None or last.columns["kind"] != "llm_turn" or last.observations:
+            return self.begin_step(source, "agent")
+        return last
+
     def context_edit(self, source: SourceObject, boundary: str, *summary_keys: str) -> StepDraft:
         """Add a context edit: ``replace``, by the summary under a key, or ``truncate``."""
         step = self.begin_step(source, "system", "context_edit")
@@ -182,6 +225,10 @@ class SessionLog:
         step.columns["model"] = model
         if model:
             self.run.columns["agent_model"] = model
+
+    def link_parent(self, session: str) -> None:
+        """Say which session the trajectory is a subagent of."""
+        self.run.link("subagent", target_id=session, extra='{"target":"parent"}')
 
     def side_objects(self) -> Iterator[tuple[str, SourceObject]]:
         """The side files that are objects, by their paths; others are reported."""

@@ -145,6 +145,8 @@ class SourceObject:
 
     def peek(self, key: str) -> SourceObject:
         """A copy of the object under a key, to look into: what is taken of it stays in this one."""
+        if key in self._children:
+            return self._children[key].copy()
         other = SourceObject(None, f"{self.path}.{key}", self.losses)
         if self.first(key) == BRACE:
             other.values = jsontext.decode_object(self.values[key])

@@ -19,9 +19,7 @@ from adp.converters.kit.times import take_time
 from adp.converters.kit.usage import GEMINI, take_usage
 from adp.converters.reading import QUOTE
 from adp_schema import jsontext
-from adp_schema.builder import RowBuilder
-from adp_schema.losses import Losses
-from adp_schema.protocols import Match, RawRecord
+from adp_schema.protocols import Match
 
 _INJECTED = frozenset({"notification", "cron", "agent_launch_prompt", "hook_context"})
 """Subtypes of messages of the user that the user has not written."""
@@ -40,6 +38,9 @@ class QwenSession(TreeLog):
     agent: ClassVar[str | None] = "qwen-code"
     id_key: ClassVar[str] = "uuid"
     parent_key: ClassVar[str] = "parentUuid"
+    constants: ClassVar[tuple[str, ...]] = (
+        "cwd", "gitBranch", "agentId", "isSidechain", "userType",
+    )  # fmt: skip
     handlers: ClassVar[Mapping[str, str]] = {
         "user": "user",
         "assistant": "assistant",
@@ -47,8 +48,8 @@ class QwenSession(TreeLog):
         "system": "system",
     }
 
-    def __init__(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
-        super().__init__(record, builder, losses)
+    def set_up(self) -> None:
+        """Make what is noted of earlier records for later ones."""
         self._telemetry: dict[str, SourceObject] = {}
         self._known: dict[bytes, str] = {}
 
@@ -62,7 +63,6 @@ class QwenSession(TreeLog):
             source.drop("sessionId")
         if source.word("version") == columns.get("agent_version"):
             source.drop("version")
-        self.run.constant(source, "cwd", "gitBranch", "agentId", "isSidechain", "userType")
         super().line(source)
 
     def _begin_run(self, source: SourceObject) -> None:
@@ -72,7 +72,7 @@ class QwenSession(TreeLog):
             columns["source_id"] = agent or session
             columns["session_id"] = session
         if agent and session:
-            self.run.link("subagent", target_id=session, extra='{"target":"parent"}')
+            self.link_parent(session)
         if source.word("version"):
             columns["agent_version"] = source.word("version")
 
