@@ -95,8 +95,7 @@ class ChatMessages:
             count += 1
         if count and count == len(blocks):
             if rest := source.rest():
-                last = (self.run.steps[-1].observations if self.run.steps else self.run.early)[-1]
-                last.extra["message"] = rest
+                self.run.observations[-1].extra["message"] = rest
             return None
         step = self.run.step(origin)
         self._identify(source, step.columns)

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from msgspec import Raw
 
 from adp.converters.kit.drafts import ObservationDraft, StepDraft, merge_extra
+from adp.converters.kit.gemini_contents import take_outcome
 from adp.converters.kit.session import LogReader, TreeLog, inner
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
@@ -196,15 +197,7 @@ def _take_outcome(outcome: SourceObject, draft: ObservationDraft) -> None:
     """Take what the program says about a result beside what the model saw."""
     if draft.answers and outcome.word("callId") == draft.answers:
         outcome.drop("callId")
-    status = outcome.word("status")
-    if status in ("success", "error", "cancelled"):
-        draft.columns["is_error"] = status != "success"
-    draft.columns["error_type"] = outcome.text("errorType")
-    shown = outcome.json_object("resultDisplay")
-    if shown is not None and draft.columns.get("structured") is None:
-        draft.columns["structured"] = shown
-    elif shown is not None:
-        draft.extra["shown"] = jsontext.raw(shown)
+    take_outcome(outcome, draft, outcome.word("status"))
     if outcome.word("resultDisplay") == draft.parts.columns().get("text", 0):
         outcome.drop("resultDisplay")
         draft.extra["same_as_text"] = "resultDisplay"
