@@ -54,6 +54,11 @@ class SourceObject:
         """The string under a key, which stays there; empty when there is none."""
         return jsontext.decode_value(self.values[key]) if self.first(key) == QUOTE else ""
 
+    def words(self, key: str) -> list[str]:
+        """The strings of the list under a key, which stays there."""
+        items = jsontext.decode_array(self.values[key]) if self.first(key) == BRACKET else []
+        return [jsontext.decode_value(it) for it in items if jsontext.first_byte(it) == QUOTE]
+
     def take(self, key: str) -> Raw | None:
         """Take a value as it is written; None when the key is not there."""
         return self.values.pop(key, None)
