@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Raw
 
 from adp.converters.kit.blocks import BlockReader, call_columns
-from adp.converters.kit.chat_messages import SOURCES, free_text
+from adp.converters.kit.chat import SOURCES, free_text
 from adp.converters.kit.drafts import ObservationDraft, StepDraft, TrajectoryDraft, merge_extra
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
