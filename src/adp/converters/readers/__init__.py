@@ -39,5 +39,6 @@ READERS = {
     "langfuse": "adp.converters.readers.langfuse:CONVERTER",
     "mlflow": "adp.converters.readers.mlflow:CONVERTER",
     "otlp": "adp.converters.readers.otlp:CONVERTER",
+    "inspect": "adp.converters.readers.inspect:CONVERTER",
 }
 """Name -> ``module:ATTRIBUTE``."""
