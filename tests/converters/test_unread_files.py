@@ -5,7 +5,7 @@ import json
 import pytest
 
 from adp.converters.files.limits import ConvertLimits
-from adp.converters.framing import Frame
+from adp.converters.frames import Frame
 from adp.converters.registry import formats
 from adp.converters.run import ConvertOptions, convert
 from adp.converters.unread_files import advice, attempt

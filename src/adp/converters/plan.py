@@ -18,7 +18,8 @@ from adp.converters.database_plan import plan_database
 from adp.converters.files.detect import detect, layout
 from adp.converters.files.limits import ConvertLimits
 from adp.converters.files.streams import InputStream
-from adp.converters.framing import SHARD_BYTES, ByteRange, Frame
+from adp.converters.frames import Frame
+from adp.converters.framing import SHARD_BYTES, ByteRange
 from adp.converters.inputs import InputFile, Inputs
 from adp.converters.known import KnownFormat, kinds_of, looks_like, outranks, recognise_known
 from adp.converters.known.head import HEAD_BYTES, text_head

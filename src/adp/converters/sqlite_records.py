@@ -23,7 +23,7 @@ from adp.converters.files.sqlite import (
     SqliteTable,
     quoted,
 )
-from adp.converters.framing import Frame
+from adp.converters.frames import Frame
 from adp_schema.errors import RecordError
 
 _SHARED_BYTES = 16 << 20

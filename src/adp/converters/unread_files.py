@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from adp.converters.files.limits import ConvertLimits
-from adp.converters.framing import Frame
+from adp.converters.frames import Frame
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.losses import Losses
 from adp_schema.protocols import Converter, RawRecord
