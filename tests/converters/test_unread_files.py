@@ -16,11 +16,6 @@ from tests.converters.containers import chat, lines
 
 LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
 EPISODE = {"episode_id": 1, "goal": "open it", "screenshots": ["a.png"], "actions": ["tap"]}
-    "episode_id": 1,
-    "goal": "open the settings",
-    "screenshots": ["a.png"],
-    "actions": ["tap"],
-}
 PATCH = {"instance_id": "a__b-1", "model_name_or_path": "m", "model_patch": "diff"}
 
 
