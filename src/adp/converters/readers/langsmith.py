@@ -55,14 +55,13 @@ class LangsmithLog(SpanLog):
             listed = [*posts, *patches, *source.objects("runs")]
             if broken:
                 self.left.append(("line", broken))
-            elif listed:
-                for run in listed:
-                    _merge(runs, run.word("id") or f"#{number}", run)
-                self.left.extend(source.rest().items())
-            elif source.word("run_type"):
-                _merge(runs, source.word("id") or f"#{number}", source)
+                continue
+            if not listed and source.word("run_type"):
+                listed = [source]
             else:
                 self.left.extend(source.rest().items())
+            for run in listed:
+                _add(runs, run, f"#{number}")
         if not runs:
             raise RecordError("the record holds no run")
         return [self.span(run) for run in runs.values()]
@@ -138,9 +137,12 @@ class LangsmithLog(SpanLog):
         left, self.left = self.left, []
         for key, value in left:
             merge_extra(run.extra, {key: value})
-        errors = [it.source.word("error") for it in spans if it.above is None]
+        roots = [it.source for it in spans if it.above is None]
+        errors = [it.word("error") for it in roots]
         if errors and errors[-1]:
             run.columns["error_type"], run.columns["error_message"] = "error", errors[-1]
+        for root in roots[:1]:
+            _set_outcome(root, run)
 
 
 def _number(raw: Raw) -> float | None:
@@ -150,6 +152,29 @@ def _number(raw: Raw) -> float | None:
         return float(text)
     except ValueError:
         return None
+
+
+def _set_outcome(root: SourceObject, run: TrajectoryDraft) -> None:
+    """The example that a trace tries, and the mean of each kind of feedback on it."""
+    run.columns["task_id"] = root.word("reference_example_id") or None
+    stats = SourceObject(root.values.get("feedback_stats"), root.path, root.losses)
+    means = {
+        name: SourceObject(raw, root.path, root.losses).number("avg")
+        for name, raw in stats.values.items()
+    }
+    if rewards := {name: mean for name, mean in means.items() if mean is not None}:
+        run.columns["rewards"] = jsontext.text_of(rewards)
+
+
+def _add(runs: dict[str, SourceObject], run: SourceObject, name: str) -> None:
+    """Add a run, and those that stand inside it."""
+    name = run.word("id") or name
+    children = run.objects("child_runs")
+    _merge(runs, name, run)
+    for number, child in enumerate(children):
+        if "parent_run_id" not in child:
+            child.values["parent_run_id"] = jsontext.raw(jsontext.text_of(name))
+        _add(runs, child, f"{name}.{number}")
 
 
 def _merge(runs: dict[str, SourceObject], name: str, run: SourceObject) -> None:
