@@ -14,7 +14,7 @@ class Format:
     recognised = ""
     versions = ""
     flavours: tuple[str, ...] = ()
-    database: SqliteShape | None = None
+    database: SqliteShape | tuple[SqliteShape, ...] | None = None
     """Where the sessions lie in an SQLite database, if the format keeps them in one."""
 
     def side_files(self, source_file: str) -> tuple[str, ...]:
