@@ -183,14 +183,14 @@ class _Reader:
         column = self._shape.children[name]
         if column in table.columns:
             return match(table, column)
-        own, owner = self._shape.through.get(name, ("", ""))
-        if own not in table.columns or owner not in self._names:
+        link_column, owner = self._shape.through.get(name, ("", ""))
+        if link_column not in table.columns or owner not in self._names:
             return ""
         above = self._database.table(owner)
         column = self._shape.children[owner]
         if not {column, "id"} <= set(above.columns):
             return ""
-        return f"{quoted(own)} IN (SELECT id FROM {above.sql} WHERE {match(above, column)})"
+        return f"{quoted(link_column)} IN (SELECT id FROM {above.sql} WHERE {match(above, column)})"
 
     def _indexed(self, table: SqliteTable, column: str) -> str:
         """The condition for the rows of one session; it never reads the whole table for each."""
