@@ -6,7 +6,7 @@ blocks like theirs. A block of a type that is not in it is kept whole, and count
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +33,7 @@ class BlockReader:
         run: the trajectory that observations are added to.
         renamed: further types of blocks, or other meanings -> a type of the table.
         requestor: who makes the calls, where it is not the agent.
+        usual: keys that nearly all blocks have, with the value that is left out.
     """
 
     builder: RowBuilder
@@ -40,6 +41,7 @@ class BlockReader:
     run: TrajectoryDraft
     renamed: dict[str, str] = field(default_factory=dict)
     requestor: str | None = None
+    usual: Mapping[str, Raw] = field(default_factory=dict)
 
     def content(self, raw: Raw | None, step: StepDraft, path: str) -> None:
         """Read the content of a message into a step: a string, a list of blocks, or a block."""
@@ -94,6 +96,20 @@ class BlockReader:
             else:
                 observation.parts.opaque(jsontext.raw(jsontext.one_line(item)))
 
+    def take_text(self, source: SourceObject, parts: Parts, *keys: str) -> str | None:
+        """Take the string under the first of some keys as a text."""
+        text = source.text(*keys)
+        if text is not None:
+            parts.text(self.builder.text(text))
+        return text
+
+    def take_reasoning(self, source: SourceObject, parts: Parts, *keys: str) -> str | None:
+        """Take the string under the first of some keys as reasoning."""
+        text = source.text(*keys)
+        if text is not None:
+            parts.reasoning(self.builder.text(text))
+        return text
+
     def _items(self, raw: Raw | None, path: str) -> list[tuple[Raw, str]]:
         first = NULL if raw is None else jsontext.first_byte(raw)
         if raw is None or first == NULL:
@@ -120,6 +136,9 @@ class BlockReader:
 
     def part(self, block: SourceObject, parts: Parts) -> None:
         """Read a block that is text, reasoning or media; any other is kept whole."""
+        for key, value in self.usual.items():
+            if block.values.get(key) == value:
+                block.drop(key)
         kind = self._kind(block)
         read = _PARTS.get(kind)
         if read is not None and read(self, block, parts):
@@ -147,6 +166,15 @@ class BlockReader:
         if blob.mime is None and mime is not None:
             blob = blob.model_copy(update={"mime": mime})
         return self._add_media(blob, parts, extra)
+
+    def take_references(self, source: SourceObject, key: str) -> list[str]:
+        """Take a list of data URIs, addresses or paths; any other list stays, and gives none."""
+        urls = source.items(key)
+        words = [jsontext.decode_value(it) for it in urls if jsontext.first_byte(it) == QUOTE]
+        if len(words) < len(urls) or any(map(jsontext.has_mark, words)):
+            source.values[key] = jsontext.raw(jsontext.text_of(urls))
+            return []
+        return words
 
     def _add_media(self, blob: Any, parts: Parts, extra: dict[str, Any]) -> bool:
         media_id = self.builder.media(blob)
@@ -241,10 +269,8 @@ def _image(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
 
 def _images(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
     """Several addresses in one block; what else it says goes with the first."""
-    urls = block.items("image_urls")
-    words = [jsontext.decode_value(it) for it in urls if jsontext.first_byte(it) == QUOTE]
-    if not words or len(words) < len(urls) or any(map(jsontext.has_mark, words)):
-        block.values["image_urls"] = jsontext.raw(jsontext.text_of(urls))
+    words = reader.take_references(block, "image_urls")
+    if not words:
         return False
     block.drop("type")
     for number, word in enumerate(words):

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Raw
 
 from adp.converters.kit.blocks import BlockReader, call_columns
-from adp.converters.kit.drafts import StepDraft, TrajectoryDraft, merge_extra
+from adp.converters.kit.drafts import CallDraft, StepDraft, TrajectoryDraft, merge_extra
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
 from adp.converters.kit.token_columns import take_tokens
@@ -95,8 +95,7 @@ class ChatMessages:
             count += 1
         if count and count == len(blocks):
             if rest := source.rest():
-                last = (self.run.steps[-1].observations if self.run.steps else self.run.early)[-1]
-                last.extra["message"] = rest
+                self.run.observations[-1].extra["message"] = rest
             return None
         step = self.run.step(origin)
         self._identify(source, step.columns)
@@ -190,12 +189,15 @@ class ChatMessages:
             step.call(call_columns(inner.text("name"), None, inner.take("arguments")))
 
 
-def add_call(call: SourceObject, step: StepDraft) -> None:
+def add_call(call: SourceObject, step: StepDraft) -> CallDraft:
     """Add a call of a list of calls; one that stands in the content already is there once.
 
     Args:
         call: with ``function``, with ``custom``, or with its name and arguments beside its id.
         step: takes it.
+
+    Returns:
+        The call of the step.
     """
     kind = call.word("type")
     inner = next((it for key in ("function", "custom") if (it := call.child(key))), call)
@@ -204,21 +206,23 @@ def add_call(call: SourceObject, step: StepDraft) -> None:
         None,
     )
     name = inner.text("name")
-    columns = call_columns(name, call.name("id", "call_id", "tool_call_id"), arguments)
+    columns = call_columns(
+        name, call.name("id", "call_id", "tool_call_id", "toolCallId"), arguments
+    )
     if kind == "custom" and arguments is not None and jsontext.first_byte(arguments) == QUOTE:
         columns = free_text(columns, jsontext.decode_value(arguments))
     if kind in ("function", "tool_call"):
         call.drop("type")
     same = next((it for it in step.calls if it.columns.get("call_id") == columns["call_id"]), None)
     if same is None or columns["call_id"] is None or same.columns.get("name") != name:
-        step.call(columns, call.rest())
-        return
+        return step.call(columns, call.rest())
     names = ("arguments", "arguments_raw")
     differing = {key: columns.get(key) for key in names}
     differing = {
         key: it for key, it in differing.items() if it not in (None, same.columns.get(key))
     }
     merge_extra(same.extra, differing | call.rest())
+    return same
 
 
 def free_text(columns: Columns, text: str) -> Columns:

@@ -118,8 +118,32 @@ class TrajectoryDraft:
     ) -> ObservationDraft:
         """Add an observation after the last step, or before the first one."""
         draft = ObservationDraft(columns, answers, by_order and answers is None)
-        (self.steps[-1].observations if self.steps else self.early).append(draft)
+        self.observations.append(draft)
         return draft
+
+    @property
+    def observations(self) -> list[ObservationDraft]:
+        """The list that the next observation goes to: that of the last step, or ``early``."""
+        return self.steps[-1].observations if self.steps else self.early
+
+    def branch(self, keeps: int | None, kind: str, **columns: Any) -> TrajectoryDraft:
+        """Add a trajectory that starts from this one; ``keeps`` and ``kind`` are its fields."""
+        draft = TrajectoryDraft(columns, keeps=keeps, kind=kind)
+        self.branches.append(draft)
+        return draft
+
+    def summarised(self, step: StepDraft) -> StepDraft:
+        """Add the context edit of a message that is the summary of what stands before it."""
+        return self.step("system", "context_edit", edit_boundary="replace", synthetic=True,
+                         edit_summary=step.parts.columns().get("text"))  # fmt: skip
+
+    def roll_back(self, edit: StepDraft, count: int) -> None:
+        """Let a context edit take back the last prompts of the user, and what followed them."""
+        prompts = [step for step in self.steps
+                   if step.columns["source"] == "user" and step is not edit
+                   and not step.columns.get("synthetic")]  # fmt: skip
+        if 0 < count <= len(prompts):
+            edit.columns["edit_from"], edit.columns["edit_to"] = self.steps[0], prompts[-count]
 
     def link(self, kind: str, step: StepDraft | None = None, **columns: Any) -> None:
         """Refer to another trajectory: a subagent, a continuation, a fork or a compaction."""

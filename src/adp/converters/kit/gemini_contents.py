@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from adp.converters.kit.blocks import BlockReader, call_columns
 from adp.converters.kit.chat_messages import free_text
-from adp.converters.kit.drafts import StepDraft, TrajectoryDraft
+from adp.converters.kit.drafts import ObservationDraft, StepDraft, TrajectoryDraft
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
 from adp.converters.kit.usage import GEMINI, take_usage
 from adp.converters.reading import BRACE
+from adp_schema import jsontext
 from adp_schema.model import Columns
 
 _TEXT_ONLY = ({"text"}, {"text", "thought"})
@@ -45,8 +46,7 @@ class GeminiContents:
             if role in ("user", "function", "tool"):
                 source.drop("role")
             if rest := source.rest():
-                last = (self.run.steps[-1].observations if self.run.steps else self.run.early)[-1]
-                last.extra["content"] = rest
+                self.run.observations[-1].extra["content"] = rest
             return None
         agent = role == "model"
         step = self.run.step("agent", "llm_turn") if agent else self.run.step("user")
@@ -171,3 +171,21 @@ def _parts(content: SourceObject) -> list[SourceObject]:
 
 def _is_result(part: SourceObject) -> bool:
     return "functionResponse" in part or "function_response" in part
+
+
+def take_outcome(source: SourceObject, draft: ObservationDraft, status: str | None) -> None:
+    """Take what agents of Gemini's family say of a result beside what the model saw.
+
+    Args:
+        source: an object with ``errorType`` and ``resultDisplay``, what the user was shown.
+        draft: the result.
+        status: success, error or cancelled; any other says nothing.
+    """
+    if status in ("success", "error", "cancelled"):
+        draft.columns["is_error"] = status != "success"
+    draft.columns["error_type"] = source.text("errorType")
+    shown = source.json_object("resultDisplay")
+    if shown is not None and draft.columns.get("structured") is None:
+        draft.columns["structured"] = shown
+    elif shown is not None:
+        draft.extra["resultDisplay"] = jsontext.raw(shown)

@@ -116,8 +116,7 @@ def read_message(chat: ChatMessages, raw: Raw, path: str) -> StepDraft | None:
     step = chat.message(source, role)
     rest = outer.rest() if outer is not source else {}
     if step is None:
-        last = (chat.run.steps[-1].observations if chat.run.steps else chat.run.early)[-1]
-        last.extra.update({"wrapper": rest} if rest else {})
+        chat.run.observations[-1].extra.update({"wrapper": rest} if rest else {})
         return None
     for call in calls:
         add_call(call, step)

@@ -15,12 +15,13 @@ from adp.converters.kit.blocks import BlockReader
 from adp.converters.kit.chat_messages import ChatMessages
 from adp.converters.kit.drafts import StepDraft, TrajectoryDraft
 from adp.converters.kit.gemini_contents import GeminiContents
+from adp.converters.kit.key_tables import take_tools
 from adp.converters.kit.responses_items import ResponseItems
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
 from adp.converters.kit.token_columns import take_tokens
 from adp.converters.kit.usage import ANTHROPIC, OPENAI, UsageKeys, set_usage, take_usage
-from adp.converters.reading import BRACE, BRACKET, NULL, NUMBER, QUOTE, tools_text
+from adp.converters.reading import BRACE, BRACKET, NULL, NUMBER, QUOTE
 from adp_schema import jsontext
 from adp_schema.model import Columns
 
@@ -311,21 +312,6 @@ def take_error(source: SourceObject, columns: Columns) -> None:
         columns["error_type"] = kind
     if message is not None:
         columns["error_message"] = message
-
-
-def take_tools(source: SourceObject, columns: Columns) -> None:
-    """Fill the tools on offer from ``tools``, or from the older ``functions``.
-
-    Args:
-        source: the request, or a response that repeats them.
-        columns: the row of the trajectory; other tools than those that it has stay in the source.
-    """
-    for key in ("tools", "functions"):
-        text = tools_text(source.values.get(key))
-        if text is None or text == "[]" or columns.get("tools") not in (None, text):
-            continue
-        source.drop(key)
-        columns["tools"], columns["tools_origin"] = text, "recorded"
 
 
 def take_anthropic_usage(source: SourceObject, columns: Columns) -> None:

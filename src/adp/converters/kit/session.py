@@ -9,7 +9,14 @@ from msgspec import Raw
 
 from adp.converters.format import Format
 from adp.converters.kit.blocks import BlockReader
-from adp.converters.kit.drafts import TrajectoryDraft, emit
+from adp.converters.kit.drafts import (
+    ObservationDraft,
+    StepDraft,
+    TrajectoryDraft,
+    emit,
+    merge_extra,
+)
+from adp.converters.kit.key_tables import copy_words
 from adp.converters.kit.lines import log_lines
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
@@ -21,6 +28,9 @@ from adp_schema.losses import Losses
 from adp_schema.model import Columns
 from adp_schema.protocols import Match, RawRecord
 
+SHARED = ("agent_name", "agent_version", "agent_model", "session_id")
+"""Columns that a branch has from the trajectory that it leaves."""
+
 
 class SessionLog:
     """One session while it is read. A reader subclasses it, with a method for each type of line.
@@ -29,30 +39,60 @@ class SessionLog:
         handlers: value of ``type_key`` -> name of the method that takes such a line. The type
             itself is dropped before: it decides what comes of the line.
         kept: types that are known, and become events without more ado.
+        notes: type of a line that becomes an event -> column of the trajectory -> the key of a
+            string that fills it; a dot leads into an object.
+        edits: type of a line that changes the context -> the boundary of the edit, and the keys
+            of its summary.
+        constants: keys whose value most lines repeat; it is kept once, with the trajectory.
         type_key: key that says what a line is.
         agent: ``agent_name`` of the trajectory, when the log does not say another.
-        id_key: key of the id of a line that becomes an event; empty when there is none.
+        id_key: key of the id of a line; empty when lines have none.
+        parent_key: key of the id of the line that a line follows; empty when lines have none.
         time_keys: keys of its time.
-        run: the trajectory.
         blocks: reads content blocks.
         record: the record that is read, with its side files.
+        kind: what the line is that is read, such as its type.
     """
 
     handlers: ClassVar[Mapping[str, str]] = {}
     kept: ClassVar[frozenset[str]] = frozenset()
+    notes: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+    edits: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    constants: ClassVar[tuple[str, ...]] = ()
     type_key: ClassVar[str] = "type"
     agent: ClassVar[str | None] = None
     id_key: ClassVar[str] = ""
+    parent_key: ClassVar[str] = ""
     time_keys: ClassVar[tuple[str, ...]] = ("timestamp",)
 
     def __init__(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
         self.record = record
         self.builder = builder
         self.losses = losses
-        self.run = TrajectoryDraft()
-        self.blocks = BlockReader(builder, losses, self.run)
+        self._trajectory = TrajectoryDraft()
+        self.blocks = BlockReader(builder, losses, self._trajectory)
+        self.kind = ""
+        self._type: Raw | None = None
         if self.agent is not None:
             self.run.columns["agent_name"] = self.agent
+        self.set_up()
+
+    @classmethod
+    def knows(cls, kind: str) -> bool:
+        """Whether a type of line is known."""
+        return any(kind in known for known in (cls.handlers, cls.kept, cls.notes, cls.edits))
+
+    def set_up(self) -> None:
+        """Make what the reader keeps while it reads; called once, before the first line."""
+
+    @property
+    def run(self) -> TrajectoryDraft:
+        """The trajectory that lines are read into; who sets it sets that of ``blocks``, too."""
+        return self._trajectory
+
+    @run.setter
+    def run(self, run: TrajectoryDraft) -> None:
+        self._trajectory = self.blocks.run = run
 
     def read(self) -> None:
         """Read all lines and write the rows.
@@ -85,13 +125,22 @@ class SessionLog:
 
     def line(self, source: SourceObject) -> None:
         """Take one line."""
-        kind = self.kind_of(source)
+        if self.constants:
+            self.run.constant(source, *self.constants)
+        kind = self.kind = self.kind_of(source)
         name = self.handlers.get(kind)
         if name is not None:
-            source.drop(self.type_key)
+            self._type = source.take(self.type_key)
             getattr(self, name)(source)
+            self._type = None
             return
-        if kind not in self.kept:
+        if kind in self.edits:
+            step = self.context_edit(source, *self.edits[kind])
+            step.extra.update(source.rest())
+            return
+        if kind in self.notes:
+            copy_words(source, self.run.columns, self.notes[kind])
+        elif kind not in self.kept:
             self.losses.unknown(f"record type {kind or 'without a type'}")
         self.other(source)
 
@@ -104,6 +153,90 @@ class SessionLog:
         columns: Columns = {"native_id": source.name(self.id_key)} if self.id_key else {}
         take_time(source, columns, *self.time_keys)
         self.run.event(source, columns)
+
+    def keep(self, source: SourceObject) -> StepDraft:
+        """Keep a line that a handler has looked at as an event, with its type."""
+        if self._type is not None:
+            source.values[self.type_key] = self._type
+        self.other(source)
+        return self.run.steps[-1]
+
+    def is_first_header(
+        self, source: SourceObject, *id_keys: str, inside: SourceObject | None = None
+    ) -> bool:
+        """Take the id of the session; a header after the first, of a joined log, is an event.
+
+        Args:
+            source: the line.
+            id_keys: keys of the id.
+            inside: the object of the line that has them, where that is not the line itself.
+        """
+        if "source_id" in self.run.columns:
+            self.keep(source)
+            return False
+        name = (inside or source).name(*id_keys)
+        self.run.columns["source_id"] = self.run.columns["session_id"] = name
+        return True
+
+    def begin_step(self, source: SourceObject, speaker: str, kind: str = "") -> StepDraft:
+        """Add a step with the id and the time of its line: a turn of the agent, or a message."""
+        step = self.run.step(speaker, kind or ("llm_turn" if speaker == "agent" else "message"))
+        if self.id_key:
+            step.columns["native_id"] = source.name(self.id_key)
+        take_time(source, step.columns, *self.time_keys)
+        return step
+
+    def end_step(self, source: SourceObject, step: StepDraft) -> None:
+        """Keep what is left of its line in ``extra``; a parent is left out that is the step before.
+
+        The step is the last one.
+        """
+        steps = self.run.steps
+        before = steps[-2].columns.get("native_id") if len(steps) > 1 else None
+        if self.parent_key and before and source.word(self.parent_key) == before:
+            source.drop(self.parent_key)
+        merge_extra(step.extra, source.rest())
+
+    def begin_result(
+        self, source: SourceObject, answers: str | None, **columns: Any
+    ) -> ObservationDraft:
+        """Add a result with the time of its line, by the id of its call, or by the order."""
+        draft = self.run.observe(columns, answers=answers, by_order=True)
+        take_time(source, draft.columns, *self.time_keys)
+        return draft
+
+    def open_turn(self, source: SourceObject) -> StepDraft:
+        """The turn of the model that the last step is, while no result follows; or a new one."""
+        last = self.run.steps[-1] if self.run.steps else None
+        if last is None or last.columns["kind"] != "llm_turn" or last.observations:
+            return self.begin_step(source, "agent")
+        return last
+
+    def context_edit(self, source: SourceObject, boundary: str, *summary_keys: str) -> StepDraft:
+        """Add a context edit: ``replace``, by the summary under a key, or ``truncate``."""
+        step = self.begin_step(source, "system", "context_edit")
+        step.columns["edit_boundary"] = boundary
+        if summary_keys:
+            step.columns["edit_summary"] = source.text(*summary_keys)
+        return step
+
+    def set_model(self, step: StepDraft, model: str | None) -> None:
+        """Set the model of a turn, which is that of the trajectory from there on."""
+        step.columns["model"] = model
+        if model:
+            self.run.columns["agent_model"] = model
+
+    def link_parent(self, session: str) -> None:
+        """Say which session the trajectory is a subagent of."""
+        self.run.link("subagent", target_id=session, extra='{"target":"parent"}')
+
+    def side_objects(self) -> Iterator[tuple[str, SourceObject]]:
+        """The side files that are objects, by their paths; others are reported."""
+        for path, data in self.record.side_files.items():
+            if not jsontext.is_valid(data):
+                self.losses.add(f"$side.{path}", "the file is no JSON")
+            else:
+                yield path, SourceObject(data, "$", self.losses)
 
     def finish(self) -> None:
         """Complete the trajectory when all lines are read."""
@@ -119,10 +252,12 @@ class TreeLog(SessionLog):
     """
 
     branch_kind: ClassVar[str] = "rewind"
+    id_key: ClassVar[str] = "id"
+    parent_key: ClassVar[str] = "parentId"
 
     def ids(self, source: SourceObject) -> tuple[str | None, str | None]:
         """The id of an entry, and of the one that it follows; they stay where they are."""
-        return source.word("id") or None, source.word("parentId") or None
+        return source.word(self.id_key) or None, source.word(self.parent_key) or None
 
     def read_lines(self) -> None:
         """Read the main line, and then each branch from where it leaves."""
@@ -142,15 +277,10 @@ class TreeLog(SessionLog):
         for branch in line.branches:
             main = self.run
             kept = before if branch.after is None else counts[branch.after]
-            self.run = TrajectoryDraft(keeps=kept, kind=branch.kind or self.branch_kind)
-            self.run.columns = {
-                key: main.columns[key] for key in ("agent_name", "agent_version", "agent_model",
-                                                   "session_id") if key in main.columns
-            }  # fmt: skip
-            self.blocks.run = self.run
+            shared = {key: main.columns[key] for key in SHARED if key in main.columns}
+            self.run = main.branch(kept, branch.kind or self.branch_kind, **shared)
             self._read_line(branch, sources, kept)
-            main.branches.append(self.run)
-            self.run = self.blocks.run = main
+            self.run = main
 
 
 class LogReader(Format):

@@ -54,6 +54,11 @@ class SourceObject:
         """The string under a key, which stays there; empty when there is none."""
         return jsontext.decode_value(self.values[key]) if self.first(key) == QUOTE else ""
 
+    def words(self, key: str) -> list[str]:
+        """The strings of the list under a key, which stays there."""
+        items = jsontext.decode_array(self.values[key]) if self.first(key) == BRACKET else []
+        return [jsontext.decode_value(it) for it in items if jsontext.first_byte(it) == QUOTE]
+
     def take(self, key: str) -> Raw | None:
         """Take a value as it is written; None when the key is not there."""
         return self.values.pop(key, None)
@@ -143,6 +148,21 @@ class SourceObject:
             self._children[key] = inner
         return inner
 
+    def peek(self, key: str) -> SourceObject:
+        """A copy of the object under a key, to look into: what is taken of it stays in this one."""
+        if key in self._children:
+            return self._children[key].copy()
+        other = SourceObject(None, f"{self.path}.{key}", self.losses)
+        if self.first(key) == BRACE:
+            other.values = jsontext.decode_object(self.values[key])
+        return other
+
+    def copy(self) -> SourceObject:
+        """A copy of this object, to look into: what is taken of it stays in this one."""
+        other = SourceObject(None, self.path, self.losses)
+        other.values = dict(self.values)
+        return other
+
     def parsed(self, key: str) -> SourceObject:
         """The object under a key, or in the JSON text under it; what is left of it stays.
 
@@ -191,6 +211,17 @@ class SourceObject:
             return []
         path = f"{self.path}.{key}"
         return [SourceObject(it, f"{path}[{n}]", self.losses) for n, it in enumerate(items)]
+
+    def parsed_objects(self, key: str) -> list[SourceObject]:
+        """Take the objects of a list, or of the JSON text of a list, as databases keep them."""
+        if self.first(key) == QUOTE:
+            text = self.word(key)
+            data = text.encode("utf-8", "surrogatepass")
+            usable = jsontext.first_byte(data) == BRACKET and jsontext.is_valid(data)
+            if not usable or jsontext.has_mark(text) or jsontext.depth(data) > jsontext.MAX_DEPTH:
+                return []
+            self.values[key] = jsontext.raw(text)
+        return self.objects(key)
 
     def drop(self, *keys: str) -> None:
         """Take away values that decide what becomes of the object, and so are kept by that."""

@@ -115,3 +115,37 @@ def _place(record: SourceObject, place: str) -> tuple[SourceObject, str]:
     for key in outer:
         record = SourceObject(record.values.get(key), record.path, record.losses)
     return record, name
+
+
+def set_totals(record: SourceObject, columns: Columns, keys: UsageKeys) -> None:
+    """Fill the totals of a trajectory from a usage record, which stays as it is."""
+    numbers: Columns = {}
+    set_usage(record, numbers, keys)
+    add_totals(numbers, columns)
+
+
+def add_totals(numbers: Columns, columns: Columns) -> None:
+    """Fill the totals of a trajectory from numbers under the names of the columns of steps."""
+    columns.update({f"total_{name}": numbers[name] for name in _TOTALS if name in numbers})
+
+
+_TOTALS = ("tokens_in", "tokens_out", "tokens_cached", "cost_usd")
+
+
+class RunningTotals:
+    """Counts of a whole run, which a log repeats as they grow: a turn took what they grew by."""
+
+    def __init__(self) -> None:
+        self._last: Columns = {}
+
+    def grown(self, now: Columns) -> Columns:
+        """By how much each count is above the last one; one that fell is left out."""
+        grown = {name: value - self._last.get(name, 0) for name, value in now.items()}
+        self._last |= now
+        return {name: value for name, value in grown.items() if value >= 0}
+
+    def finish(self, columns: Columns) -> None:
+        """Fill the totals of the trajectory with the last counts, where it has none."""
+        totals: Columns = {}
+        add_totals(self._last, totals)
+        columns.update({name: it for name, it in totals.items() if name not in columns})

@@ -13,11 +13,11 @@ from msgspec import Raw
 
 from adp.converters.kit.session import LogReader, SessionLog, first_item, inner, word
 from adp.converters.kit.source_object import SourceObject, embedded
-from adp.converters.kit.usage import set_usage
+from adp.converters.kit.usage import set_totals
 from adp.converters.readers import openhands_v0, openhands_v1
+from adp.converters.readers.openhands_v0.turns import METRICS
 from adp.converters.reading import BRACKET
 from adp_schema import jsontext
-from adp_schema.model import Columns
 from adp_schema.protocols import Match
 
 
@@ -61,7 +61,7 @@ class OpenHandsRow(SessionLog):
         log = log_class(replace(self.record, data=data, side_files={}), self.builder, self.losses)
         log.read_lines()
         log.finish()
-        self.run = self.blocks.run = log.run
+        self.run = log.run
 
     def _outcome(self, source: SourceObject) -> None:
         """Success where a report is in the row; the error that ended the run."""
@@ -82,9 +82,7 @@ class OpenHandsRow(SessionLog):
         if metrics is None:
             return
         self.run.columns["final_metrics"] = metrics
-        totals: Columns = {}
-        set_usage(embedded(metrics, "$.metrics", self.losses), totals, openhands_v0.METRICS)
-        self.run.columns.update({f"total_{name}": value for name, value in totals.items()})
+        set_totals(embedded(metrics, "$.metrics", self.losses), self.run.columns, METRICS)
 
 
 class OpenHandsRowReader(LogReader):

@@ -12,10 +12,9 @@ from typing import ClassVar
 
 from msgspec import Raw
 
-from adp.converters.kit.drafts import StepDraft
+from adp.converters.kit.key_tables import take_columns
 from adp.converters.kit.session import LogReader, TreeLog, word
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.times import take_start, take_time
 from adp.converters.kit.usage import UsageKeys, take_usage
 from adp_schema.protocols import Match
 
@@ -29,11 +28,14 @@ USAGE = UsageKeys(
 )
 
 
+HEADER = {"source_version": "version", "agent_model": "modelId", "started_at": "timestamp"}
+TURN = {"stop_reason": "stopReason", "response_id": "responseId"}
+
+
 class PiSession(TreeLog):
     """One session."""
 
     agent: ClassVar[str | None] = "pi"
-    id_key: ClassVar[str] = "id"
     handlers: ClassVar[Mapping[str, str]] = {
         "session": "header",
         "message": "message",
@@ -55,17 +57,12 @@ class PiSession(TreeLog):
 
     def header(self, source: SourceObject) -> None:
         """The first line, or the header of another session that was joined to it."""
-        if "source_id" in self.run.columns:
-            self.other(source)
+        if not self.is_first_header(source, "id"):
             return
         columns = self.run.columns
-        columns["source_id"] = columns["session_id"] = source.name("id")
         if "/.openclaw/" in source.word("cwd"):
             columns["agent_name"] = "openclaw"
-        if source.integer_at("version") is not None:
-            columns["source_version"] = source.name("version")
-        columns["agent_model"] = source.text("modelId")
-        take_start(source, columns, "timestamp")
+        take_columns(source, columns, HEADER)
         for key, kind in (("parentSession", "continuation"), ("branchedFrom", "fork")):
             if path := source.word(key):
                 self.run.link(kind, target_path=path)
@@ -79,62 +76,46 @@ class PiSession(TreeLog):
             self._result(source, message)
             return
         agent = role == "assistant"
-        kind = "llm_turn" if agent else "message"
-        step = self.run.step("agent" if agent else "user", kind, native_id=source.name("id"))
+        step = self.begin_step(source, "agent" if agent else "user")
         if role in ("user", "assistant"):
             message.drop("role")
-        take_time(source, step.columns, "timestamp")
         self.blocks.content(message.take("content"), step, message.path)
         if agent:
-            step.columns["model"] = message.text("model")
-            step.columns["stop_reason"] = message.text("stopReason")
-            step.columns["response_id"] = message.text("responseId")
+            self.set_model(step, message.text("model"))
+            take_columns(message, step.columns, TURN)
             take_usage(message, "usage", step.columns, USAGE)
-            self.run.columns["agent_model"] = step.columns["model"]
-        self._end(source, step)
+        self.end_step(source, step)
 
     def _result(self, source: SourceObject, message: SourceObject) -> None:
-        columns = {"name": message.text("toolName"), "is_error": message.flag("isError")}
-        draft = self.run.observe(columns, answers=message.name("toolCallId"), by_order=True)
-        take_time(source, draft.columns, "timestamp")
+        draft = self.begin_result(source, message.name("toolCallId"))
+        take_columns(message, draft.columns, {"name": "toolName", "is_error": "isError"})
         message.drop("role")
         self.blocks.result(message.take("content"), draft, message.path)
         draft.columns["structured"] = message.json("details")
         draft.extra = source.rest()
 
     def compaction(self, source: SourceObject) -> None:
-        """The context was replaced by a summary and the entries from one on."""
-        step = self.run.step("system", "context_edit", native_id=source.name("id"))
-        take_time(source, step.columns, "timestamp")
-        step.columns["edit_boundary"] = "replace"
-        step.columns["edit_summary"] = source.text("summary")
+        """The context was replaced by a summary and the entries from a kept one on."""
+        step = self.context_edit(source, "replace", "summary")
         kept = source.word("firstKeptEntryId")
         first = next((it for it in self.run.steps if it.columns.get("native_id") == kept), None)
         if first is not None:
             step.columns["edit_from"], step.columns["edit_to"] = first, step
-        self._end(source, step)
+        self.end_step(source, step)
 
     def summary(self, source: SourceObject) -> None:
-        """What was done on a branch that was left."""
-        step = self.run.step("user", native_id=source.name("id"), synthetic=True)
-        take_time(source, step.columns, "timestamp")
-        step.columns["text"] = source.text("summary")
+        """The summary of a branch that was left, which the model sees."""
+        step = self.begin_step(source, "user")
+        step.columns |= {"synthetic": True, "text": source.text("summary")}
         step.extra["type"] = "branch_summary"
-        self._end(source, step)
+        self.end_step(source, step)
 
     def custom(self, source: SourceObject) -> None:
         """A message of an extension, which the model sees."""
-        step = self.run.step("user", native_id=source.name("id"))
-        take_time(source, step.columns, "timestamp")
+        step = self.begin_step(source, "user")
         self.blocks.content(source.take("content"), step, source.path)
         step.extra["type"] = "custom_message"
-        self._end(source, step)
-
-    def _end(self, source: SourceObject, step: StepDraft) -> None:
-        previous = self.run.steps[-2].columns.get("native_id") if len(self.run.steps) > 1 else None
-        if source.word("parentId") == previous:
-            source.drop("parentId")
-        step.extra.update(source.rest())
+        self.end_step(source, step)
 
 
 class PiReader(LogReader):

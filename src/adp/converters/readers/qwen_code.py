@@ -13,15 +13,14 @@ from typing import Any, ClassVar
 from msgspec import Raw
 
 from adp.converters.kit.drafts import ObservationDraft, StepDraft, merge_extra
-from adp.converters.kit.session import LogReader, TreeLog, inner, word
+from adp.converters.kit.gemini_contents import take_outcome
+from adp.converters.kit.session import LogReader, TreeLog, inner
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
 from adp.converters.kit.usage import GEMINI, take_usage
 from adp.converters.reading import QUOTE
 from adp_schema import jsontext
-from adp_schema.builder import RowBuilder
-from adp_schema.losses import Losses
-from adp_schema.protocols import Match, RawRecord
+from adp_schema.protocols import Match
 
 _INJECTED = frozenset({"notification", "cron", "agent_launch_prompt", "hook_context"})
 """Subtypes of messages of the user that the user has not written."""
@@ -38,6 +37,11 @@ class QwenSession(TreeLog):
     """One session."""
 
     agent: ClassVar[str | None] = "qwen-code"
+    id_key: ClassVar[str] = "uuid"
+    parent_key: ClassVar[str] = "parentUuid"
+    constants: ClassVar[tuple[str, ...]] = (
+        "cwd", "gitBranch", "agentId", "isSidechain", "userType",
+    )  # fmt: skip
     handlers: ClassVar[Mapping[str, str]] = {
         "user": "user",
         "assistant": "assistant",
@@ -45,14 +49,10 @@ class QwenSession(TreeLog):
         "system": "system",
     }
 
-    def __init__(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
-        super().__init__(record, builder, losses)
+    def set_up(self) -> None:
+        """Make what is noted of earlier records for later ones."""
         self._telemetry: dict[str, SourceObject] = {}
         self._known: dict[bytes, str] = {}
-
-    def ids(self, source: SourceObject) -> tuple[str | None, str | None]:
-        """The id of a record, and of the one that it follows."""
-        return source.word("uuid") or None, source.word("parentUuid") or None
 
     def line(self, source: SourceObject) -> None:
         """Take one record; what nearly all of them repeat stands with the trajectory."""
@@ -64,7 +64,6 @@ class QwenSession(TreeLog):
             source.drop("sessionId")
         if source.word("version") == columns.get("agent_version"):
             source.drop("version")
-        self.run.constant(source, "cwd", "gitBranch", "agentId", "isSidechain", "userType")
         super().line(source)
 
     def _begin_run(self, source: SourceObject) -> None:
@@ -74,17 +73,16 @@ class QwenSession(TreeLog):
             columns["source_id"] = agent or session
             columns["session_id"] = session
         if agent and session:
-            self.run.link("subagent", target_id=session, extra='{"target":"parent"}')
+            self.link_parent(session)
         if source.word("version"):
             columns["agent_version"] = source.word("version")
 
-    def _step(self, source: SourceObject, speaker: str, kind: str = "message") -> StepDraft:
-        step = self.run.step(speaker, kind, native_id=source.name("uuid"))
-        take_time(source, step.columns, "timestamp")
-        fork = inner(source.values, "forkedFrom")
-        if word(fork, "sessionId") and not any(it.columns["kind"] == "fork"
-                                               for it in self.run.links):  # fmt: skip
-            self.run.link("fork", step, target_id=word(fork, "sessionId"))
+    def begin_step(self, source: SourceObject, speaker: str, kind: str = "") -> StepDraft:
+        """Add a step; a record that was copied from another session links that, once."""
+        step = super().begin_step(source, speaker, kind)
+        origin = source.peek("forkedFrom").word("sessionId")
+        if origin and all(link.columns["kind"] != "fork" for link in self.run.links):
+            self.run.link("fork", step, target_id=origin)
         return step
 
     def _read_parts(self, source: SourceObject, step: StepDraft) -> None:
@@ -96,33 +94,25 @@ class QwenSession(TreeLog):
             self._known.setdefault(_digest(raw), step.columns["native_id"])
         self.blocks.content(raw, step, f"{source.path}.message.parts")
 
-    def _end(self, source: SourceObject, step: StepDraft) -> None:
-        previous = self.run.steps[-2].columns.get("native_id") if len(self.run.steps) > 1 else None
-        if previous and source.word("parentUuid") == previous:
-            source.drop("parentUuid")
-        merge_extra(step.extra, source.rest())
-
     def user(self, source: SourceObject) -> None:
         """A message of the user, or one in the name of the user."""
-        step = self._step(source, "user")
+        step = self.begin_step(source, "user")
         if source.word("subtype") in _INJECTED:
             step.columns["synthetic"] = True
         self._read_parts(source, step)
-        self._end(source, step)
+        self.end_step(source, step)
 
     def assistant(self, source: SourceObject) -> None:
         """A turn of the model."""
-        step = self._step(source, "agent", "llm_turn")
-        step.columns["model"] = source.text("model")
-        if step.columns["model"]:
-            self.run.columns["agent_model"] = step.columns["model"]
+        step = self.begin_step(source, "agent")
+        self.set_model(step, source.text("model"))
         self._read_parts(source, step)
         take_usage(source, "usageMetadata", step.columns, GEMINI)
         event = self._telemetry.pop("api_response", None)
         if event is not None:
             step.columns["response_id"] = event.word("response_id") or None
             step.columns["duration_ms"] = event.number("duration_ms")
-        self._end(source, step)
+        self.end_step(source, step)
 
     def result(self, source: SourceObject) -> None:
         """The result of a call: what the model saw, and what the user was shown."""
@@ -171,15 +161,14 @@ class QwenSession(TreeLog):
                     break
         elif subtype not in _SUBTYPES:
             self.losses.unknown(f"system record {subtype or 'without a subtype'}")
-        step = self._step(source, "environment", "event")
+        step = self.begin_step(source, "environment", "event")
         step.columns["visibility"] = "none"
         step.extra["type"] = "system"
-        self._end(source, step)
+        self.end_step(source, step)
 
     def _take_telemetry(self, payload: SourceObject) -> None:
         """Keep times of a call of the model or of a tool for the record that follows."""
-        raw = payload.values.get("uiEvent")
-        event = SourceObject(raw, payload.path, Losses())
+        event = payload.peek("uiEvent")
         name = event.word("event.name").rpartition(".")[2]
         if name == "api_response":
             self._telemetry[name] = event
@@ -188,8 +177,7 @@ class QwenSession(TreeLog):
 
     def _compression(self, source: SourceObject, payload: SourceObject) -> None:
         """The history was replaced; of the new one only what is new is stored."""
-        step = self._step(source, "system", "context_edit")
-        step.columns["edit_boundary"] = "replace"
+        step = self.context_edit(source, "replace")
         entries: list[Any] = []
         for content in payload.objects("compressedHistory"):
             raw = content.values.get("parts")
@@ -202,22 +190,14 @@ class QwenSession(TreeLog):
             entries.append(content.rest())
         if entries:
             step.extra["compressedHistory"] = entries
-        self._end(source, step)
+        self.end_step(source, step)
 
 
 def _take_outcome(outcome: SourceObject, draft: ObservationDraft) -> None:
     """Take what the program says about a result beside what the model saw."""
     if draft.answers and outcome.word("callId") == draft.answers:
         outcome.drop("callId")
-    status = outcome.word("status")
-    if status in ("success", "error", "cancelled"):
-        draft.columns["is_error"] = status != "success"
-    draft.columns["error_type"] = outcome.text("errorType")
-    shown = outcome.json_object("resultDisplay")
-    if shown is not None and draft.columns.get("structured") is None:
-        draft.columns["structured"] = shown
-    elif shown is not None:
-        draft.extra["shown"] = jsontext.raw(shown)
+    take_outcome(outcome, draft, outcome.word("status"))
     if outcome.word("resultDisplay") == draft.parts.columns().get("text", 0):
         outcome.drop("resultDisplay")
         draft.extra["same_as_text"] = "resultDisplay"

@@ -9,16 +9,16 @@ history, so only what a history processor changed is there in full.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from msgspec import Raw
 
 from adp.converters.kit.chat import MessagePool, chat_turn
 from adp.converters.kit.commands import set_status, shell_call
-from adp.converters.kit.drafts import ObservationDraft, StepDraft, TrajectoryDraft, merge_extra
+from adp.converters.kit.drafts import ObservationDraft, StepDraft, merge_extra
 from adp.converters.kit.session import LogReader, SessionLog, first_item, inner, word
 from adp.converters.kit.source_object import SourceObject, embedded
-from adp.converters.kit.usage import UsageKeys, set_usage
+from adp.converters.kit.usage import UsageKeys, set_totals
 from adp.converters.reading import QUOTE
 from adp_schema import jsontext
 from adp_schema.protocols import Match
@@ -49,11 +49,9 @@ class SweAgentRun(SessionLog):
                 self.run.extra.setdefault("attempts", []).append(attempt.rest())
                 continue
             main = self.run
-            self.run = self.blocks.run = TrajectoryDraft(keeps=0, kind="attempt")
-            self.run.columns.update(agent_name=self.agent, attempt=number)
+            self.run = main.branch(0, "attempt", agent_name=self.agent, attempt=number)
             self.line(attempt)
-            main.branches.append(self.run)
-            self.run = self.blocks.run = main
+            self.run = main
         self.run.extra.update(source.rest())
 
     def _messages(self, source: SourceObject) -> None:
@@ -190,9 +188,7 @@ class SweAgentRun(SessionLog):
         if stats is None:
             return
         columns["final_metrics"] = stats
-        totals: dict[str, Any] = {}
-        set_usage(embedded(stats, "$.info.model_stats", self.losses), totals, _TOTALS)
-        columns.update({f"total_{name}": value for name, value in totals.items()})
+        set_totals(embedded(stats, "$.info.model_stats", self.losses), columns, _TOTALS)
 
     def _replay(self, source: SourceObject) -> None:
         """Task and model, of the settings that the run is repeated with; they stay in extra."""

@@ -8,23 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
+from typing import ClassVar
 
 from msgspec import Raw
 
-from adp.converters.kit.blocks import call_columns
-from adp.converters.kit.drafts import CallDraft, ObservationDraft, StepDraft, merge_extra
+from adp.converters.kit.drafts import StepDraft, merge_extra
 from adp.converters.kit.session import LogReader, SessionLog, inner, word
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.times import take_time, time_of
 from adp.converters.kit.usage import UsageKeys, set_usage
-from adp.converters.reading import BRACE, BRACKET, QUOTE
+from adp.converters.readers.acp.calls import UpdatedCalls
+from adp.converters.reading import BRACE
 from adp_schema import jsontext
-from adp_schema.builder import RowBuilder
-from adp_schema.losses import Losses
 from adp_schema.parts import Parts
-from adp_schema.protocols import Match, RawRecord
+from adp_schema.protocols import Match
 
 USAGE = UsageKeys(
     prompt=("inputTokens",),
@@ -39,7 +35,6 @@ _KNOWN = frozenset({
     "plan", "plan_update", "available_commands_update", "current_mode_update",
     "config_option_update", "session_info_update", "usage_update", "state_update",
 })  # fmt: skip
-_DONE = ("completed", "failed", "cancelled")
 _METHODS = ("session/", "fs/", "terminal/", "initialize", "authenticate", "elicitation/")
 
 
@@ -53,29 +48,21 @@ class GrowingText:
     pieces: list[str] = field(default_factory=list)
 
 
-@dataclass
-class GrowingCall:
-    """A call with all that updates said of it so far."""
-
-    call: CallDraft
-    start: datetime | None
-    result: ObservationDraft | None = None
-    content: Raw | None = None
-
-
 class AcpSession(SessionLog):
     """One log."""
 
-    def __init__(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
-        super().__init__(record, builder, losses)
+    constants: ClassVar[tuple[str, ...]] = ("jsonrpc",)
+
+    def set_up(self) -> None:
+        """Make what updates change: the text that grows, calls and messages by their ids."""
         self.text: GrowingText | None = None
-        self.calls: dict[str, GrowingCall] = {}
+        self.calls = UpdatedCalls(self)
         self.messages: dict[tuple[str, str], StepDraft] = {}
 
     def line(self, source: SourceObject) -> None:
         """A notification, a request, or a response."""
+        self.run.constant(source, *self.constants)
         method = source.word("method")
-        self.run.constant(source, "jsonrpc")
         if method.endswith("session/update") and source.first("params") == BRACE:
             self.run.constant(source, "method")
             self._update(source)
@@ -99,8 +86,7 @@ class AcpSession(SessionLog):
         self._close()
         params = source.child("params")
         self._note_session(params)
-        step = self.run.step("user")
-        take_time(source, step.columns, "timestamp")
+        step = self.begin_step(source, "user")
         self.blocks.content(params.take("prompt"), step, f"{params.path}.prompt")
         step.extra.update(source.rest())
 
@@ -111,8 +97,7 @@ class AcpSession(SessionLog):
             return
         self.run.columns["stop_reason"] = result.word("stopReason")
         turns[-1].columns["stop_reason"] = result.word("stopReason")
-        usage = SourceObject(result.values.get("usage"), result.path, self.losses)
-        set_usage(usage, turns[-1].columns, USAGE)
+        set_usage(result.peek("usage"), turns[-1].columns, USAGE)
 
     def _update(self, source: SourceObject) -> None:
         params = source.child("params")
@@ -129,33 +114,28 @@ class AcpSession(SessionLog):
         elif kind in ("tool_call", "tool_call_update") and update.word("toolCallId"):
             update.drop("sessionUpdate")
             self._close()
-            self._call(source, update)
+            self.calls.update(source, update, lambda: self._step("agent", source, None))
         else:
             if kind not in _KNOWN:
                 self.losses.unknown(f"session update {kind or 'without a type'}")
             self._close()
             self.other(source)
 
-    # ---- messages --------------------------------------------------------------------------
-
     def _step(self, speaker: str, source: SourceObject, name: str | None) -> StepDraft:
         """The step that a message or a call belongs to: the open turn, or a new one."""
-        last = self.run.steps[-1] if self.run.steps else None
-        is_open = last is not None and last.columns["kind"] == "llm_turn" and not last.observations
-        if last is not None and is_open and speaker != "user":
-            return last
-        kind = ("user", "message") if speaker == "user" else ("agent", "llm_turn")
-        step = self.run.step(*kind, native_id=name)
-        take_time(source, step.columns, "timestamp")
+        steps = len(self.run.steps)
+        step = self.begin_step(source, "user") if speaker == "user" else self.open_turn(source)
+        if len(self.run.steps) > steps:
+            step.columns["native_id"] = name
         return step
 
     def _close(self) -> None:
         """End the text that grows."""
         if self.text is not None:
-            parts, text = self.text.step.parts, "".join(self.text.pieces)
+            parts = self.text.step.parts
             add = parts.reasoning if self.text.speaker == "thought" else parts.text
             if self.text.pieces:
-                add(self.builder.text(text))
+                add(self.builder.text("".join(self.text.pieces)))
             self.text = None
 
     def _chunk(self, speaker: str, source: SourceObject, update: SourceObject) -> None:
@@ -208,113 +188,10 @@ class AcpSession(SessionLog):
                 self.blocks.content(raw, step, update.path)
         merge_extra(step.extra, source.rest())
 
-    # ---- calls -----------------------------------------------------------------------------
-
-    def _call(self, source: SourceObject, update: SourceObject) -> None:
-        call_id = update.text("toolCallId") or ""
-        known = self.calls.get(call_id)
-        if known is None:
-            step = self._step("agent", source, None)
-            name = _tool_name(update) or update.text("title")
-            columns = call_columns(name, call_id, update.take("rawInput"))
-            start = time_of(source.values.get("timestamp"))[0] or step.columns.get("timestamp")
-            known = self.calls[call_id] = GrowingCall(step.call(columns), start)
-        elif "rawInput" in update:
-            self._change_input(known.call, update)
-        columns, extra = known.call.columns, known.call.extra
-        status = update.text("status")
-        if status is not None:
-            if columns.get("status") is not None:
-                extra.setdefault("statuses", []).append(columns["status"])
-            columns["status"] = status
-        if update.first("content") == BRACKET:
-            if known.content is not None:
-                merge_extra(extra, {"content": known.content})
-            known.content = update.take("content")
-        if status in _DONE or update.first("rawOutput") not in (0, ord("n")):
-            self._result(known, call_id, source, update)
-        if rest := source.rest():
-            merge_extra(extra, rest)
-
-    def _change_input(self, call: CallDraft, update: SourceObject) -> None:
-        changed = call_columns(None, None, update.take("rawInput"))
-        keys = ("arguments", "arguments_raw", "arguments_kind")
-        before = {key: call.columns.pop(key) for key in keys if key in call.columns}
-        after = {key: changed[key] for key in keys if key in changed}
-        call.columns.update(after)
-        if before and before != after:
-            merge_extra(call.extra, {"rawInput": before})
-
-    def _result(
-        self, known: GrowingCall, call_id: str, source: SourceObject, update: SourceObject
-    ) -> None:
-        if known.result is None:
-            known.result = self.run.observe({"name": known.call.columns["name"]}, answers=call_id)
-        columns = known.result.columns
-        if "timestamp" not in columns:
-            take_time(source, columns, "timestamp")
-            if known.start is not None and columns.get("timestamp") is not None:
-                took = columns["timestamp"] - known.start
-                known.call.columns["duration_ms"] = took.total_seconds() * 1000
-        output = SourceObject(update.values.get("rawOutput"), update.path, self.losses)
-        for key in ("exit_code", "exitCode"):
-            if (code := output.integer_at(key, bits=32)) is not None:
-                columns["exit_code"] = code
-        if known.call.columns.get("status") in _DONE:
-            columns["is_error"] = known.call.columns["status"] == "failed"
-        if update.first("rawOutput") in (0, ord("n")):
-            return
-        if columns.get("structured") is not None:
-            before = jsontext.raw(columns["structured"])
-            merge_extra(known.result.extra, {"rawOutput": before})
-        columns["structured"] = update.json("rawOutput")
-
     def finish(self) -> None:
-        """Give each result the content that its call had at the end."""
+        """End the text that grows, and complete the calls."""
         self._close()
-        for known in self.calls.values():
-            result = known.result
-            if result is None:
-                if known.content is not None:
-                    merge_extra(known.call.extra, {"content": known.content})
-                continue
-            for item in jsontext.decode_array(known.content) if known.content else []:
-                self._content(SourceObject(item, "content", self.losses), item, result)
-            if not known.content and (text := _printed(result.columns.get("structured"))):
-                result.parts.text(self.builder.text(text))
-
-    def _content(self, item: SourceObject, raw: Raw, result: ObservationDraft) -> None:
-        """An item of the content of a call: content, a diff, or a terminal."""
-        if item.word("type") == "content" and item.first("content") == BRACE:
-            item.drop("type")
-            self.blocks.part(item.take_child("content"), result.parts)
-            merge_extra(result.extra, item.rest())
-        elif item:
-            result.parts.opaque(item.rest())
-        else:
-            result.parts.opaque(jsontext.raw(jsontext.one_line(raw)))
-
-
-def _tool_name(update: SourceObject) -> str | None:
-    """The name of a tool, which agents write beside the title that users see."""
-    meta = SourceObject(update.values.get("_meta"), update.path, update.losses)
-    for place in meta.values:
-        tool = SourceObject(meta.values[place], update.path, update.losses)
-        if name := tool.word("name") or tool.word("toolName"):
-            return name
-    return meta.word("toolName") or None
-
-
-def _printed(structured: Any) -> str | None:
-    """The text of a raw output that is one, or has one."""
-    if structured is None:
-        return None
-    raw = jsontext.raw(structured)
-    if jsontext.first_byte(raw) == QUOTE:
-        return str(jsontext.decode_value(raw))
-    output = SourceObject(raw, "rawOutput", Losses())
-    names = ("text", "output", "content", "stdout", "message", "error")
-    return next((text for name in names if (text := output.word(name))), None)
+        self.calls.finish()
 
 
 class AcpReader(LogReader):
