@@ -21,6 +21,7 @@ READERS = {
     "openai_responses": "adp.converters.readers.openai_responses:CONVERTER",
     "openhands_llm_logs": "adp.converters.readers.openhands_llm_logs:CONVERTER",
     "qwen_code": "adp.converters.readers.qwen_code:CONVERTER",
+    "aider": "adp.converters.readers.aider:CONVERTER",
     "amp": "adp.converters.readers.amp:CONVERTER",
     "cline": "adp.converters.readers.cline:CONVERTER",
     "copilot_cli": "adp.converters.readers.copilot_cli:CONVERTER",
