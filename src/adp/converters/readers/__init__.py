@@ -9,6 +9,7 @@ READERS = {
     "gemini_cli": "adp.converters.readers.gemini_cli:CONVERTER",
     "grok_cli": "adp.converters.readers.grok_cli:CONVERTER",
     "kimi_code": "adp.converters.readers.kimi_code:CONVERTER",
+    "kiro": "adp.converters.readers.kiro:CONVERTER",
     "anthropic_managed_agents": "adp.converters.readers.anthropic_managed_agents:CONVERTER",
     "anthropic_messages": "adp.converters.readers.anthropic_messages:CONVERTER",
     "api_streams": "adp.converters.readers.api_streams:CONVERTER",
