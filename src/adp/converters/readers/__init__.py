@@ -29,6 +29,7 @@ READERS = {
     "cline": "adp.converters.readers.cline:CONVERTER",
     "copilot_cli": "adp.converters.readers.copilot_cli:CONVERTER",
     "cursor": "adp.converters.readers.cursor:CONVERTER",
+    "dataclaw": "adp.converters.readers.dataclaw:CONVERTER",
     "droid": "adp.converters.readers.droid:CONVERTER",
     "opencode": "adp.converters.readers.opencode:CONVERTER",
     "pi": "adp.converters.readers.pi:CONVERTER",
