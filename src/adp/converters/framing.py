@@ -9,6 +9,7 @@
   whose container is ``session`` gets them as a JSON array.
 - ``parquet``: a record a row, written as JSON (see `adp.converters.parquet_rows`).
 - ``sqlite``: a record a session of an SQLite database (see `adp.converters.sqlite_records`).
+- ``text``: the whole file is one record, and no JSON: ``{"text": ...}``.
 - ``side``: the whole file belongs to another one, which is converted together with it.
 - ``log``: the same, of the changes that SQLite keeps beside a database. They are read as a part of
   it, not given to the converter; ``index`` says where in the log they are, and is not read.
@@ -18,9 +19,12 @@ A compressed file, and a member of an archive, is cut by its decompressed bytes;
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
+
+import msgspec
 
 from adp.converters.files.json_values import JsonScanner, Value, is_closed
 from adp.converters.files.limits import ConvertLimits, Gathered
@@ -232,6 +236,22 @@ def lines_as_array(data: bytes) -> bytes:
     return b"[" + b",\n".join(filter(None, lines)) + b"]"
 
 
+def _text(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
+    frame = whole_file(source, limits)
+    frame.error, frame.hash = source.fault, frame.source_hash()
+    frame.data = text_as_record(frame.data)
+    yield frame
+
+
+def text_as_record(data: bytes) -> bytes:
+    """A plain text as the JSON object ``{"text": ...}``; bytes that are no UTF-8 are kept, too."""
+    text = data.removeprefix(_BOM).decode("utf-8", "surrogateescape")
+    try:
+        return msgspec.json.encode({"text": text})
+    except UnicodeEncodeError:
+        return json.dumps({"text": text}).encode("ascii")
+
+
 def _side(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
     frame = whole_file(source, limits)
     frame.error = source.fault
@@ -252,6 +272,7 @@ _READERS: dict[str, Callable[[InputStream, ByteRange, ConvertLimits], Iterator[F
     "documents": _documents,
     "json": _document,
     "session": _session,
+    "text": _text,
     "side": _side,
     "log": _side,
 }

@@ -69,7 +69,7 @@ class InputFile:
         first, *rest = self.source_file.split("/")
         if rest and not is_archive_name(first):
             return first
-        return first.split(".")[0] or first
+        return first.lstrip(".").split(".")[0] or first
 
 
 @dataclass(frozen=True)

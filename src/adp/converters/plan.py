@@ -25,6 +25,7 @@ from adp.converters.known import KnownFormat, kinds_of, looks_like, outranks, re
 from adp.converters.known.head import HEAD_BYTES, text_head
 from adp.converters.planned_file import PlannedFile
 from adp.converters.registry import formats
+from adp.converters.text_plan import TEXT, text_format
 from adp.converters.unread_files import NO_FORMAT, advice, by_kind, no_object
 from adp_schema import jsontext
 from adp_schema.errors import AmbiguousFormatError, InputError, RecordError
@@ -126,7 +127,14 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
     try:
         if not why:
             place, kind, why = detect(item.place, item.source_file, choice.limits)
-        if kind == "sqlite":
+        is_open = not item.fault and kind not in ("sqlite", "parquet")
+        if is_open and (text := text_format(
+            place, item.source_file, kind, choice.converters, choice.limits
+        )):  # fmt: skip
+            chosen, kind, style = text, TEXT, {}
+            why = "named by --from" if choice.wanted else "recognised by its text"
+            pieces = framing.pieces_of(place, item.source_file, kind, choice.limits)
+        elif kind == "sqlite":
             plan = plan_database(
                 place, item.source_file, choice.converters, choice.wanted, choice.limits
             )
@@ -193,6 +201,7 @@ def _recognise(item: InputFile, head: list[Frame], choice: _Choice) -> tuple[str
     if choice.wanted:
         return choice.wanted, "named by --from"
     best: dict[str, Match] = {}
+    converters = [it for it in choice.converters if it.container != TEXT]
     text = ""
     keys: list[str] = []
     for frame in head:
@@ -205,7 +214,7 @@ def _recognise(item: InputFile, head: list[Frame], choice: _Choice) -> tuple[str
         if record is None:
             continue
         keys = keys or list(record)
-        for converter in choice.converters:
+        for converter in converters:
             match = converter.sniff(record)
             best[converter.name] = max(best.get(converter.name, Match.NO), match)
     top = max(best.values(), default=Match.NO)

@@ -109,7 +109,7 @@ def advice(converters: Iterable[Converter], head: Sequence[Frame], limits: Conve
     tried = [
         attempt(converter, head, limits)
         for converter in converters
-        if converter.container != "session"
+        if converter.container not in ("session", "text")
     ]
     best = max(tried, key=lambda item: (item.used, item.texts + item.calls), default=None)
     if best is None or best.is_idle:
