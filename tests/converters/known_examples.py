@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -169,9 +168,6 @@ DOCUMENTS: dict[str, Any] = {
     "mini_swe_agent": {
         "info": {}, "messages": [_USER], "trajectory_format": "mini-swe-agent-1.1",
     },
-    "inspect_json": {
-        "version": 2, "status": "success", "eval": {"task": "t", "model": "m"}, "samples": [],
-    },
     "tau_bench": [{"task_id": 0, "reward": 1.0, "info": {}, "traj": [_USER], "trial": 0}],
     "tau2": {"timestamp": "t", "info": {}, "tasks": [], "simulations": []},
     "toolbench": {"win": True, "tree": {}, "answer_generation": {"query": "q"}},
@@ -273,10 +269,6 @@ def write_example(name: str, folder: Path) -> Path:
             connection.execute(statement)
         connection.commit()
         connection.close()
-    elif name == "inspect_eval":
-        path = folder / "file.eval"
-        with zipfile.ZipFile(path, "w") as file:
-            file.writestr("_journal/start.json", "{}")
     else:
         path = folder / FILE_NAMES.get(name, "file.json")
         path.write_bytes(OTHERS[name])

@@ -194,8 +194,6 @@ def test_members_that_cannot_be_read_are_one_reject_each(tmp_path):
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (zipped({"header.json": b"{}", "samples/a.json": ONE_CHAT}), "Inspect AI"),
-        (zipped({"_journal/start.json": b"{}"}), "Inspect AI"),
         (zipped({"a.jsonl": ONE_CHAT})[:-30], "damaged"),
         (zipped({"readme.txt": b"x"}), "holds no data file"),
         (zipped({}), "holds no data file"),

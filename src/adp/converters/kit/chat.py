@@ -134,6 +134,10 @@ class MessagePool:
         self._places.setdefault(text, len(self._texts))
         self._texts.append(text)
 
+    def has(self, text: str) -> bool:
+        """Whether a message was noted, by its text on one line."""
+        return text in self._places
+
     def references(self, messages: list[Raw]) -> list[Raw | list[int]]:
         """A list of messages, with each run of known ones as ``[start, end]``.
 

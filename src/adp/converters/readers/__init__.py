@@ -15,6 +15,7 @@ READERS = {
     "chat_completions": "adp.converters.readers.chat_completions:CONVERTER",
     "gemini_responses": "adp.converters.readers.gemini_responses:CONVERTER",
     "http_recording": "adp.converters.readers.http_recording:CONVERTER",
+    "inspect": "adp.converters.readers.inspect:CONVERTER",
     "langchain_messages": "adp.converters.readers.langchain_messages:CONVERTER",
     "langsmith": "adp.converters.readers.langsmith:CONVERTER",
     "openai_agents_run_state": "adp.converters.readers.openai_agents_run_state:CONVERTER",
