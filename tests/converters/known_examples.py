@@ -165,9 +165,6 @@ DOCUMENTS: dict[str, Any] = {
         "trajectory": [{"action": "ls", "observation": "a", "response": "r", "thought": "t"}],
         "history": [], "info": {},
     },
-    "mini_swe_agent": {
-        "info": {}, "messages": [_USER], "trajectory_format": "mini-swe-agent-1.1",
-    },
     "tau_bench": [{"task_id": 0, "reward": 1.0, "info": {}, "traj": [_USER], "trial": 0}],
     "tau2": {"timestamp": "t", "info": {}, "tasks": [], "simulations": []},
     "toolbench": {"win": True, "tree": {}, "answer_generation": {"query": "q"}},

@@ -88,12 +88,6 @@ FORMATS: tuple[KnownFormat, ...] = (
         "SWE-agent trajectories as rows",
         first(has("instance_id", trajectory=first(has("role", "text", "system_prompt")))),
     ),
-    KnownFormat(
-        "mini_swe_agent",
-        "a mini-swe-agent run",
-        first(has(trajectory_format=begins("mini-swe-agent"))),
-        outranks=CHAT,
-    ),
     KnownFormat("tau_bench", "tau-bench results", first(has("task_id", "reward", "traj", "trial"))),
     KnownFormat("tau2", "tau2 results", first(has("simulations", "tasks", "info"))),
     KnownFormat(

@@ -38,6 +38,7 @@ READERS = {
     "swe_agent": "adp.converters.readers.swe_agent:CONVERTER",
     "swe_agent_rows": "adp.converters.readers.swe_agent_rows:CONVERTER",
     "langfuse": "adp.converters.readers.langfuse:CONVERTER",
+    "mini_swe_agent": "adp.converters.readers.mini_swe_agent:CONVERTER",
     "mlflow": "adp.converters.readers.mlflow:CONVERTER",
     "otlp": "adp.converters.readers.otlp:CONVERTER",
 }
