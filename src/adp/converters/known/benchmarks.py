@@ -88,8 +88,6 @@ FORMATS: tuple[KnownFormat, ...] = (
         "SWE-agent trajectories as rows",
         first(has("instance_id", trajectory=first(has("role", "text", "system_prompt")))),
     ),
-    KnownFormat("tau_bench", "tau-bench results", first(has("task_id", "reward", "traj", "trial"))),
-    KnownFormat("tau2", "tau2 results", first(has("simulations", "tasks", "info"))),
     KnownFormat(
         "tau_bench_few_shot", "tau-bench examples as text", first(has(messages_display=TEXT))
     ),

@@ -40,6 +40,8 @@ READERS = {
     "langfuse": "adp.converters.readers.langfuse:CONVERTER",
     "mini_swe_agent": "adp.converters.readers.mini_swe_agent:CONVERTER",
     "mlflow": "adp.converters.readers.mlflow:CONVERTER",
+    "tau2": "adp.converters.readers.tau2:CONVERTER",
+    "tau_bench": "adp.converters.readers.tau_bench:CONVERTER",
     "otlp": "adp.converters.readers.otlp:CONVERTER",
 }
 """Name -> ``module:ATTRIBUTE``."""

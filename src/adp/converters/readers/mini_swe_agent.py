@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from msgspec import Raw
 
-from adp.converters.kit.chat import chat_result, chat_turn
+from adp.converters.kit.chat import chat_result, chat_turn, drop_repeated
 from adp.converters.kit.commands import fenced, set_status, shell_call
 from adp.converters.kit.drafts import ObservationDraft, StepDraft, TrajectoryDraft, emit
 from adp.converters.kit.model_apis import CHAT, ModelApis
@@ -180,9 +180,7 @@ class MiniSweAgentRun(SessionLog):
         take_usage(reply, "usage", step.columns, CHAT)
         rests: list[dict[str, Any]] = []
         for choice in reply.objects("choices"):
-            inside = choice.child("message")
-            for key in [key for key, raw in inside.values.items() if _same(written.get(key), raw)]:
-                inside.drop(key)
+            drop_repeated(choice.child("message"), written)
             step.columns.setdefault("stop_reason", choice.text("finish_reason"))
             rests.append(choice.rest())
         if any(rests):
@@ -201,10 +199,6 @@ class MiniSweAgentRun(SessionLog):
 
 def _is_shell(text: str, span: tuple[int, int]) -> bool:
     return text.startswith(_FENCES, span[0])
-
-
-def _same(raw: Raw | None, other: Raw) -> bool:
-    return raw is not None and jsontext.one_line(raw) == jsontext.one_line(other)
 
 
 def _unsaid(action: SourceObject, call: Mapping[str, Any]) -> dict[str, Any]:
