@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -166,14 +165,8 @@ DOCUMENTS: dict[str, Any] = {
         "trajectory": [{"action": "ls", "observation": "a", "response": "r", "thought": "t"}],
         "history": [], "info": {},
     },
-    "mini_swe_agent": {
-        "info": {}, "messages": [_USER], "trajectory_format": "mini-swe-agent-1.1",
-    },
-    "inspect_json": {
-        "version": 2, "status": "success", "eval": {"task": "t", "model": "m"}, "samples": [],
-    },
-    "tau_bench": [{"task_id": 0, "reward": 1.0, "info": {}, "traj": [_USER], "trial": 0}],
-    "tau2": {"timestamp": "t", "info": {}, "tasks": [], "simulations": []},
+    "tau2_tasks": [{"id": "1", "user_scenario": {}, "evaluation_criteria": {}}],
+    "tau2_settings": {"timestamp": "t", "info": {"agent_info": {}, "user_info": {}}, "tasks": []},
     "toolbench": {"win": True, "tree": {}, "answer_generation": {"query": "q"}},
     "tooleval": {"7": {"query": "q", "available_tools": [], "answer": {"answer_details": []}}},
     "fireact": {"7": {"reward": True, "em": True, "f1": 1.0, "pred": "p", "traj": [_USER]}},
@@ -273,10 +266,6 @@ def write_example(name: str, folder: Path) -> Path:
             connection.execute(statement)
         connection.commit()
         connection.close()
-    elif name == "inspect_eval":
-        path = folder / "file.eval"
-        with zipfile.ZipFile(path, "w") as file:
-            file.writestr("_journal/start.json", "{}")
     else:
         path = folder / FILE_NAMES.get(name, "file.json")
         path.write_bytes(OTHERS[name])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Raw
 
 from adp.converters.kit.blocks import BlockReader, call_columns
@@ -119,6 +121,19 @@ def _call(call: SourceObject, step: StepDraft, blocks: BlockReader) -> None:
     if kind == "function":
         call.drop("type")
     step.call(columns, call.rest())
+
+
+def drop_repeated(source: SourceObject, written: Mapping[str, Raw]) -> None:
+    """Drop the values that another object has under the same keys, layout aside.
+
+    Args:
+        source: what a reply of the API says, beside a message that was made of it.
+        written: the values of the message.
+    """
+    for key, raw in list(source.values.items()):
+        other = written.get(key)
+        if other is not None and jsontext.one_line(other) == jsontext.one_line(raw):
+            del source.values[key]
 
 
 class MessagePool:

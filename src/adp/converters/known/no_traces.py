@@ -93,6 +93,16 @@ _TESTS: tuple[tuple[str, str, Test], ...] = (
         "the state of a conversation",
         first(has("workspace", "persistence_dir", agent=has("llm"))),
     ),
+    (
+        "tau2_settings",
+        "the settings of tau2-bench beside its simulations",
+        first(both(has("tasks", info=has("agent_info", "user_info")), lacks("simulations"))),
+    ),
+    (
+        "tau2_tasks",
+        "tasks of tau2-bench",
+        first(both(has("id", "user_scenario", "evaluation_criteria"), lacks("messages"))),
+    ),
     ("questions", "questions without runs", every(_QUESTION)),
     (
         "answer_keys",

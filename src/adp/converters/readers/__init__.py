@@ -17,6 +17,7 @@ READERS = {
     "chat_completions": "adp.converters.readers.chat_completions:CONVERTER",
     "gemini_responses": "adp.converters.readers.gemini_responses:CONVERTER",
     "http_recording": "adp.converters.readers.http_recording:CONVERTER",
+    "inspect": "adp.converters.readers.inspect:CONVERTER",
     "langchain_messages": "adp.converters.readers.langchain_messages:CONVERTER",
     "langsmith": "adp.converters.readers.langsmith:CONVERTER",
     "openai_agents_run_state": "adp.converters.readers.openai_agents_run_state:CONVERTER",
@@ -42,7 +43,10 @@ READERS = {
     "swe_agent": "adp.converters.readers.swe_agent:CONVERTER",
     "swe_agent_rows": "adp.converters.readers.swe_agent_rows:CONVERTER",
     "langfuse": "adp.converters.readers.langfuse:CONVERTER",
+    "mini_swe_agent": "adp.converters.readers.mini_swe_agent:CONVERTER",
     "mlflow": "adp.converters.readers.mlflow:CONVERTER",
+    "tau2": "adp.converters.readers.tau2:CONVERTER",
+    "tau_bench": "adp.converters.readers.tau_bench:CONVERTER",
     "otlp": "adp.converters.readers.otlp:CONVERTER",
     "inspect": "adp.converters.readers.inspect:CONVERTER",
 }
