@@ -260,6 +260,7 @@ class LangfuseReader(Format):
     name = "langfuse"
     title = "Traces of Langfuse"
     container = "session"
+    gathers_rows = True
     recognised = "a trace with observations, or an observation with a traceId and a type"
     versions = "traces of its API and screens, and rows of its exports"
 

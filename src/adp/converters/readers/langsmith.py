@@ -175,6 +175,7 @@ class LangsmithReader(Format):
     name = "langsmith"
     title = "Runs of LangSmith"
     container = "session"
+    gathers_rows = True
     recognised = "a run_type beside inputs or a trace_id, or a list of posts of such runs"
     versions = "runs of its exports, and the batches of its clients"
 

@@ -192,6 +192,7 @@ class MlflowReader(Format):
     name = "mlflow"
     title = "Traces of MLflow"
     container = "session"
+    gathers_rows = True
     recognised = "an info with a trace_id or request_id beside data with spans"
     versions = "traces of MLflow 2 and 3, as Trace.to_json writes them"
 

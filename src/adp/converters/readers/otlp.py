@@ -185,6 +185,7 @@ class OtlpReader(Format):
     name = "otlp"
     title = "OpenTelemetry spans of models and agents"
     container = "session"
+    gathers_rows = True
     recognised = "a list of resourceSpans, or a span with its context and attributes"
     versions = (
         "OTLP JSON and single spans, with the conventions GenAI, OpenInference, OpenLLMetry, "
