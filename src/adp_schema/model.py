@@ -375,8 +375,8 @@ class SourceFile(Row):
     dataset: str | None = _field("Data set that its trajectories were put in.")
     source_format: str | None = _field("Format that it was read as.")
     framing: str | None = _field(
-        "How it is cut: jsonl, json_array, documents, json, session, parquet, protobuf, sqlite, "
-        "or rows as a session; side, log, index: it belongs to another."
+        "How it is cut into records, such as jsonl, json or session; "
+        "side, log, index: it belongs to another."
     )
     size: int | None = _field("Size in bytes.")
     fingerprint: str | None = _field("blake2b-128 over its size and the hashes of its records.")

@@ -185,11 +185,11 @@ def test_records_of_logs():
     }
     assert list(runs) == ["c000001", "sift-11", "c000003", "c000004", "cc-99"]
     assert json.loads(runs["c000001"]["rewards"]) == {"fineness": 0.625}
-    told = {}
+    spoken = {}
     for row in steps(reading):
         if row["kind"] != "event":
-            told.setdefault(row["seq"], []).append((row["source"], row.get("text")))
-    assert list(told.values()) == [
+            spoken.setdefault(row["seq"], []).append((row["source"], row.get("text")))
+    assert list(spoken.values()) == [
         [("system", "You grind."), ("user", "Grind the rye."), ("agent", None),
          ("agent", "Two sacks.")],
         [("system", "You sift."), ("user", "Sift it."), ("agent", "Sifted.")],
@@ -329,7 +329,7 @@ def test_real_spans_of_the_vercel_ai_sdk():
 
 
 @pytest.mark.parametrize("number", [1, 3])
-def test_real_spans_of_visual_studio(number):
+def test_real_spans_of_visual_studio(number, tmp_path):
     name = f"agentsview__sample-{number}_VSGitHubCopilot_traces.jsonl"
     path = sample("formats_new", "vscode_copilot_otel", name)
     spans = real_spans(path)
@@ -340,6 +340,10 @@ def test_real_spans_of_visual_studio(number):
     results = [it["gen_ai.tool.call.result"] for it in tools]
     assert [row["text"] for row in reading.rows["observations"]] == results
     assert all(json.loads(row["extra"])["content"] for row in steps(reading, "llm_turn"))
+    adp.convert([str(path)], str(tmp_path / "store"))
+    assert adp.query(str(tmp_path / "store"), "SELECT contents FROM completeness").to_pylist() == [
+        {"contents": "missing"}
+    ]
 
 
 def test_real_trace_of_mlflow():
