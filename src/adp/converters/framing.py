@@ -8,6 +8,9 @@
 - ``session``: the whole file is one record too, and its lines are the items of a list. A converter
   whose container is ``session`` gets them as a JSON array.
 - ``parquet``: a record a row, written as JSON (see `adp.converters.parquet_rows`).
+- ``protobuf``: a record a message of OpenTelemetry, written as JSON.
+- ``parquet_session``, ``protobuf_session``, ``documents_session``: all of these are one record, as
+  a list, for a format whose rows belong together.
 - ``sqlite``: a record a session of an SQLite database (see `adp.converters.sqlite_records`).
 - ``text``: the whole file is one record, and no JSON: ``{"text": ...}``.
 - ``side``: the whole file belongs to another one, which is converted together with it.
@@ -21,13 +24,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 import msgspec
 
 from adp.converters.files.json_values import JsonScanner, Value, is_closed
 from adp.converters.files.limits import ConvertLimits, Gathered
+from adp.converters.files.otlp_protobuf import messages
 from adp.converters.files.sqlite import SqliteShape
 from adp.converters.files.streams import InputPlace, InputStream
 from adp.converters.frames import Frame
@@ -36,6 +40,8 @@ from adp.core.input_files import open_file
 SHARD_BYTES = 128 << 20
 SIDE_FRAMINGS = frozenset({"side", "log", "index"})
 """The framings of files that belong to another one."""
+GATHERED = "_session"
+"""Ends the name of a framing whose records are one together."""
 
 _CHUNK = 4 << 20
 _BOM = b"\xef\xbb\xbf"
@@ -105,6 +111,9 @@ def frames(
     if piece.framing == "parquet":
         yield from _rows(piece)
         return
+    if piece.framing.endswith(GATHERED):
+        yield from _gathered(piece, limits)
+        return
     if piece.framing == "sqlite":
         yield from _sessions(piece, limits)
         return
@@ -131,6 +140,30 @@ def _rows(piece: ByteRange) -> Iterator[Frame]:
     except (pa.ArrowException, OSError) as error:
         reason = f"the Parquet file is damaged from here on ({str(error).splitlines()[0]})"
         yield Frame(b"", next_row + 1, next_row, 0, reason)
+
+
+def _gathered(piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
+    """The records of another framing as one list; what is no record is put aside."""
+    text = Gathered(limits.record_bytes)
+    faults = []
+    for frame in frames(replace(piece, framing=piece.framing.removesuffix(GATHERED)), limits):
+        if frame.error:
+            faults.append(frame)
+        else:
+            text.add((b",\n" if text.size else b"[") + frame.data)
+    if text.size:
+        text.add(b"]")
+        yield Frame(text.data(), 1, 0, text.size, hash=text.hash())
+    yield from faults
+
+
+def _messages(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
+    file = whole_file(source, limits)
+    if file.size > limits.record_bytes:
+        yield file
+        return
+    for number, (offset, data, error) in enumerate(messages(file.data), 1):
+        yield Frame(data, number, offset, len(data), error)
 
 
 def _sessions(piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
@@ -273,6 +306,7 @@ _READERS: dict[str, Callable[[InputStream, ByteRange, ConvertLimits], Iterator[F
     "json": _document,
     "session": _session,
     "text": _text,
+    "protobuf": _messages,
     "side": _side,
     "log": _side,
 }
@@ -282,8 +316,12 @@ def pieces_of(
     place: InputPlace, source_file: str, framing: str, limits: ConvertLimits = _DEFAULT
 ) -> list[ByteRange]:
     """Cut a file into pieces of about 128 MB. Only plain JSON Lines and Parquet are cut."""
-    if framing == "parquet":
-        cuts = _cut_rows(place.path)
+    if framing.startswith("parquet"):
+        from adp.converters.parquet_rows import row_ranges
+
+        cuts = row_ranges(place.path, SHARD_BYTES)
+        if framing.endswith(GATHERED):
+            cuts = [(0, cuts[-1][1], 1)]
     elif not place.plain:
         cuts = [(0, limits.file_bytes, 1)]
     elif framing == "jsonl" and place.size > SHARD_BYTES:
@@ -291,19 +329,6 @@ def pieces_of(
     else:
         cuts = [(0, place.size, 1)]
     return [ByteRange(place, source_file, framing, start, end, first) for start, end, first in cuts]
-
-
-def _cut_rows(path: str) -> list[tuple[int, int, int]]:
-    import pyarrow.parquet as pq
-
-    with open_file(path) as data, pq.ParquetFile(data) as file:
-        metadata = file.metadata
-        rows = metadata.num_rows
-        groups = range(metadata.num_row_groups)
-        size = sum(metadata.row_group(group).total_byte_size for group in groups)
-    step = max(1, rows * SHARD_BYTES // max(size, 1))
-    bounds = [*range(0, rows, step), rows] if rows else [0, 0]
-    return list(zip(bounds, bounds[1:], (bound + 1 for bound in bounds), strict=False))
 
 
 def line_ranges(path: str, size: int, start: int = 0, line: int = 1) -> list[tuple[int, int, int]]:

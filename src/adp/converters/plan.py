@@ -33,6 +33,8 @@ from adp_schema.protocols import Converter, Match
 
 _SNIFFED_RECORDS = 20
 _SNIFFED_BYTES = 64 << 20
+_LINES = ("jsonl", "json", "json_array")
+_ROWS = ("parquet", "documents", "protobuf")
 _EXPANSION = 6  # what compressed JSON usually grows to, for cutting shards only
 
 
@@ -148,7 +150,7 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
                 kind = _session_framing(kind, head)
                 pieces = framing.pieces_of(place, item.source_file, kind, choice.limits)
             first = head[0].data if head and not head[0].error else None
-            style = layout(place, kind, first, choice.limits)
+            style = layout(place, kind.removesuffix(framing.GATHERED), first, choice.limits)
         elif item.place.size and not item.fault and (known := _known(item)):
             why = looks_like(known)
     except (OSError, pa.ArrowException) as error:
@@ -172,13 +174,17 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
 
 
 def _is_session(chosen: str | None, kind: str) -> bool:
-    """Whether a file of lines, or of one list, is one record of its format."""
-    lines = kind in ("jsonl", "json", "json_array")
-    return lines and chosen is not None and formats.get(chosen).container == "session"
+    """Whether a file of lines, of one list, or of rows is one record of its format."""
+    if chosen is None or formats.get(chosen).container != "session":
+        return False
+    gathered = getattr(formats.get(chosen), "gathers_rows", False)
+    return kind in _LINES or (kind in _ROWS and gathered)
 
 
 def _session_framing(kind: str, head: list[Frame]) -> str:
-    """How a session is read: its lines, or a document of more than one line."""
+    """How a session is read: its lines or rows, or a document of more than one line."""
+    if kind in _ROWS:
+        return f"{kind}{framing.GATHERED}"
     if kind == "jsonl":
         return "session"
     return "json" if kind == "json_array" or b"\n" in head[0].data else "session"

@@ -20,6 +20,7 @@ from adp.converters.kit.drafts import (
     merge_extra,
 )
 from adp.converters.kit.span_compare import (
+    NOT_CAPTURED,
     Entry,
     Key,
     PromptMessage,
@@ -41,9 +42,6 @@ from adp.converters.kit.times import number_time
 from adp_schema.builder import RowBuilder
 from adp_schema.losses import Losses
 from adp_schema.model import Columns
-
-NOT_CAPTURED = "not captured"
-"""The value of ``content`` in the extra of a step whose messages were not recorded."""
 
 
 class AgentRun:
@@ -287,7 +285,7 @@ class AgentRun:
                     merge_extra(call.extra, {f"{name} of the tool's span": text})
         self.answered.add(id(call))
         answers = call.columns.get("call_id")
-        draft = ObservationDraft({"name": use.name}, answers, answers is None)
+        draft = ObservationDraft({"name": use.name, **span.columns}, answers, answers is None)
         if use.call_id not in (None, answers):
             draft.extra["call id of the tool's span"] = use.call_id
         if use.error is not None:

@@ -20,6 +20,7 @@ from adp.converters.known.signature import (
     lacks,
     objects,
     only,
+    values,
 )
 
 _SCHEMA = both(
@@ -130,6 +131,12 @@ _TESTS: tuple[tuple[str, str, Test], ...] = (
         "documentation",
         "examples of a documentation",
         first(has(source=TEXT, examples=first(has("attribute", "value")))),
+    ),
+    ("otlp_metrics", "metrics of OpenTelemetry", first(has("resourceMetrics"))),
+    (
+        "expected_messages",
+        "messages that a test of Langfuse expects",
+        kept_as("object", first(values(every(has(output=has("success")))))),
     ),
     ("word_lists", "lists of texts", _lists_of_text),
 )

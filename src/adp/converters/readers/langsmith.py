@@ -12,12 +12,18 @@ from adp.converters.kit.drafts import TrajectoryDraft, merge_extra
 from adp.converters.kit.lines import log_lines
 from adp.converters.kit.session import word
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.span_blocks import opened, unwrapped
-from adp.converters.kit.span_payloads import LANGCHAIN, take_request, take_response
+from adp.converters.kit.span_payloads import (
+    LANGCHAIN,
+    set_cost,
+    take_request,
+    take_response,
+    take_tools,
+    take_use,
+)
 from adp.converters.kit.span_runs import SpanLog
 from adp.converters.kit.span_tree import EVENT, LLM, TOOL, TraceSpan, take_times
 from adp.converters.kit.usage import set_usage
-from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE
+from adp.converters.reading import BRACE, BRACKET, NULL
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
@@ -96,8 +102,7 @@ class LangsmithLog(SpanLog):
         settings = source.child("extra").child("invocation_params")
         span.columns["model"] = span.attributes.word("ls_model_name") or settings.word("model") or (
             settings.word("model_name")) or None  # fmt: skip
-        if settings.first("tools") == BRACKET:
-            span.tools = settings.take("tools")
+        take_tools(span, settings, "tools")
         outputs = source.child("outputs")
         usage = outputs.json_object("usage_metadata")
         if usage is not None:
@@ -107,9 +112,7 @@ class LangsmithLog(SpanLog):
         for column, key in (("tokens_in", "prompt_tokens"), ("tokens_out", "completion_tokens")):
             if span.columns.get(column) is None:
                 span.columns[column] = source.integer_at(key)
-        cost = source.values.get("total_cost")
-        if span.columns.get("cost_usd") is None and cost is not None:
-            span.columns["cost_usd"] = _number(cost)
+        set_cost(span, source.values.get("total_cost"))
         if "outputs" not in source and outputs:
             source.adopt("outputs", SourceObject(None, "$", self.losses))
             source.values["outputs"] = Raw(jsontext.encode(outputs.rest()))
@@ -119,18 +122,12 @@ class LangsmithLog(SpanLog):
     def _take_use(self, span: TraceSpan) -> None:
         source, use = span.source, span.use
         use.name = span.name or None
-        if source.first("inputs") not in (0, NULL):
-            inputs = SourceObject(source.values["inputs"], source.path, self.losses)
-            alone = set(inputs.values) == {"input"}
-            use.arguments = inputs.take("input") if alone else source.values["inputs"]
-            source.drop("inputs")
-        if source.first("outputs") not in (0, NULL):
-            outputs = SourceObject(source.values["outputs"], source.path, self.losses)
-            alone = set(outputs.values) == {"output"}
-            use.result = outputs.take("output") if alone else source.values["outputs"]
-            source.drop("outputs")
-            message = opened(SourceObject(unwrapped(use.result), source.path, self.losses))
-            use.call_id = message.word("tool_call_id") or None
+        take_use(span, source, "inputs", "outputs")
+        use.arguments = _alone(use.arguments, "input", self.losses)
+        result = _alone(use.result, "output", self.losses)
+        if result is not None and result is not use.result:
+            source.values["outputs"] = result
+            take_use(span, source, "", "outputs")
 
     def complete(self, run: TrajectoryDraft, spans: list[TraceSpan]) -> None:
         """Keep what stood beside the runs, and say why the outermost one failed."""
@@ -145,13 +142,10 @@ class LangsmithLog(SpanLog):
             _set_outcome(root, run)
 
 
-def _number(raw: Raw) -> float | None:
-    """A cost, which is a number or a string of one."""
-    text = jsontext.decode_value(raw) if jsontext.first_byte(raw) == QUOTE else bytes(raw).decode()
-    try:
-        return float(text)
-    except ValueError:
-        return None
+def _alone(raw: Raw | None, key: str, losses: Losses) -> Raw | None:
+    """The value under the only key of an object, where that is what it is called."""
+    source = SourceObject(raw, "$", losses)
+    return source.take(key) if set(source.values) == {key} else raw
 
 
 def _set_outcome(root: SourceObject, run: TrajectoryDraft) -> None:
@@ -200,6 +194,7 @@ class LangsmithReader(Format):
     name = "langsmith"
     title = "Runs of LangSmith"
     container = "session"
+    gathers_rows = True
     recognised = "a run_type beside inputs or a trace_id, or a list of posts of such runs"
     versions = "runs of its exports, and the batches of its clients"
 
