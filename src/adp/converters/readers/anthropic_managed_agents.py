@@ -187,9 +187,9 @@ class ManagedSession(SessionLog):
         self._typed(source, "span.model_request_start")
 
     def request_end(self, source: SourceObject) -> None:
-        """The tokens of the request; its turn is the last one."""
-        if self.turn is None:
-            self.other(source)
+        """The tokens of the request; its turn is the last one, which has no other request."""
+        if self.turn is None or "usage" in self.turn.columns:
+            self._typed(source, "span.model_request_end")
             return
         take_usage(source, "model_usage", self.turn.columns, ANTHROPIC)
         self._keep(source, self.turn, "span.model_request_end")
