@@ -48,6 +48,5 @@ READERS = {
     "tau2": "adp.converters.readers.tau2:CONVERTER",
     "tau_bench": "adp.converters.readers.tau_bench:CONVERTER",
     "otlp": "adp.converters.readers.otlp:CONVERTER",
-    "inspect": "adp.converters.readers.inspect:CONVERTER",
 }
 """Name -> ``module:ATTRIBUTE``."""
