@@ -41,6 +41,7 @@ _FILES = {
     "json": "one record a file",
     "session": "one record a file, with a line for each of its items",
     "sqlite": "SQLite databases of many records",
+    "text": "one text a file, which is no JSON",
 }
 _SHOWN = ("trajectories", "steps", "tool_calls", "observations", "links", "pairs")
 _HIDDEN = frozenset({"seq", "trajectory_id", "source_format", "source_hash"})

@@ -53,7 +53,7 @@ def name_file(path: Path) -> Answer:
         files = choose(collect([str(path)]), None, None, ConvertLimits())
     except AdpError as error:
         return _not_read(path, kinds[0] if kinds else None, str(error))
-    chosen = files[0]
+    chosen = next((file for file in files if file.format), files[0])
     return _read(path, str(chosen.format), chosen.why)
 
 

@@ -375,7 +375,7 @@ class SourceFile(Row):
     dataset: str | None = _field("Data set that its trajectories were put in.")
     source_format: str | None = _field("Format that it was read as.")
     framing: str | None = _field(
-        "How it is cut: jsonl, json_array, documents, json, session, parquet, sqlite; "
+        "How it is cut into records, such as jsonl, json or session; "
         "side, log, index: it belongs to another."
     )
     size: int | None = _field("Size in bytes.")

@@ -68,6 +68,7 @@ class Converter(Protocol):
     container: str
     """How its files are usually laid out: ``jsonl``, ``json_array``, ``json``, or
     ``session``: a file of lines is one record, and `read` gets its lines as a JSON array; or
+    ``text``: a file that is no JSON is one record, and `read` gets ``{"text": ...}``; or
     ``sqlite``: a record is a session of a database, and an attribute ``database``, a
     `adp.converters.files.sqlite.SqliteShape`, says where the sessions lie. Such a database is
     recognised by its tables and columns; `sniff` is asked about JSON files only."""

@@ -287,7 +287,8 @@ _COMPLETENESS = View(
         "history": "whole, compacted, or cut: it continues something that is not in the store.",
         "contents": "captured, partly or missing: turns of the model that say what was written.",
         "turns": "How many turns of the model there are.",
-        "empty_turns": "Of these, those without content or calls that were not aborted or refused.",
+        "empty_turns": "Of these, those without content or calls that were not aborted or refused, "
+        "and those that were made up to hold calls.",
         "calls": "Calls of tools.",
         "calls_without_results": "Calls that no observation answers.",
         "results_without_calls": "Results that name the id of a call that is not there.",
@@ -330,7 +331,8 @@ _COMPLETENESS = View(
     ), calling AS (SELECT DISTINCT seq, step FROM tool_calls), told AS (
         SELECT s.seq, count(*) FILTER (WHERE s.kind = 'llm_turn') AS turns,
             count(*) FILTER (WHERE s.kind = 'llm_turn' AND s.text IS NULL AND s.reasoning IS NULL
-                AND s.content IS NULL AND c.seq IS NULL AND coalesce(s.tokens_out, 1) > 0
+                AND s.content IS NULL AND (c.seq IS NULL OR s.synthetic)
+                AND coalesce(s.tokens_out, 1) > 0
                 AND coalesce(s.stop_reason, '') NOT IN ('aborted', 'error', 'refusal')) AS hollow,
             bool_or(s.source = 'system' AND s.kind = 'message' AND s.synthetic IS NOT TRUE)
                 AS prompt,

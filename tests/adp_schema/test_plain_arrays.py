@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta, timezone
 
 import pyarrow as pa
 import pytest
@@ -13,6 +14,7 @@ from adp_schema.plain_arrays import plain_array, repeated
 INT32 = st.integers(-(2**31), 2**31 - 1)
 INT64 = st.integers(-(2**63), 2**63 - 1)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
+TIME = pa.timestamp("us", tz="UTC")
 VALUES = {
     pa.string(): TEXT,
     pa.binary(): st.binary(max_size=5),
@@ -20,6 +22,7 @@ VALUES = {
     pa.int64(): INT64,
     pa.float64(): st.floats(allow_nan=False),
     pa.bool_(): st.booleans(),
+    TIME: st.datetimes(timezones=st.just(UTC)),
     pa.list_(pa.int64()): st.lists(INT64, max_size=3),
     pa.list_(pa.int32()): st.lists(INT32, max_size=3),
     pa.list_(pa.float64()): st.lists(st.floats(allow_nan=False), max_size=3),
@@ -66,7 +69,14 @@ def test_what_is_wrong_is_what_pyarrow_says(values, data_type):
 
 @pytest.mark.parametrize(
     ("values", "data_type"),
-    [([1.5], pa.int64()), ([1], pa.float64()), ([b"a"], pa.string())],
+    [
+        ([1.5], pa.int64()),
+        ([1], pa.float64()),
+        ([b"a"], pa.string()),
+        ([datetime(2026, 3, 1, 10)], TIME),
+        ([datetime(2026, 3, 1, 10, tzinfo=timezone(timedelta(hours=2))), None], TIME),
+        ([1_772_600_000_000_000], TIME),
+    ],
 )
 def test_what_pyarrow_converts_is_converted(values, data_type):
     assert plain_array(values, data_type).equals(pa.array(values, data_type))
@@ -80,7 +90,10 @@ def test_texts_are_repeated():
 def test_pandas_is_not_loaded(tmp_path):
     pytest.importorskip("pandas")
     source = tmp_path / "a.jsonl"
-    source.write_text('{"id": "a", "messages": [{"role": "user", "content": "hi"}]}\n')
+    times = '"created_at": "2026-03-01T10:00:00Z"'
+    source.write_text(
+        f'{{"id": "a", {times}, "messages": [{{"role": "user", "content": "hi"}}]}}\n'
+    )
     code = (
         "import sys; from adp.converters.run import convert; "
         f"convert([{str(source)!r}], {str(tmp_path / 'store')!r}); print('pandas' in sys.modules)"

@@ -253,7 +253,7 @@ def test_the_options_of_another_call_are_named(run, here):
         ("timed", ("--max-calls", 3), "without --max-calls", "has --max-calls 3"),
         ("timed", ("--max-seconds", 2), "without --max-seconds", "has --max-seconds 2.0"),
         ("timed", ("--dataset", "a b"), "with --dataset timed", 'has --dataset "a b"'),
-        ("timed", ("--env", "python"), "with --env calculator", "has --env python"),
+        ("timed", ("--env", "weather"), "with --env calculator", "has --env weather"),
         ("timed", ("--policy", OPENAI), "with --policy scripted", "has --policy openai"),
     ]:
         done = run(*WORDS[:-1], store, *words)

@@ -131,7 +131,7 @@ def test_sessions_of_an_agent_are_listed(run, tmp_path, monkeypatch):
     done = run("convert", "codex:", "-o", tmp_path / "store")
     assert done.code == 3
     assert f"codex: {tmp_path}/.codex/sessions: 1 file, 3 B" in done.out
-    assert "no converter" in done.err
+    assert "no input has a known format" in done.err
     done = run("convert", "codx:", "-o", tmp_path / "store")
     assert done.code == 2
     assert "did you mean codex?" in done.err
@@ -139,9 +139,9 @@ def test_sessions_of_an_agent_are_listed(run, tmp_path, monkeypatch):
 
 
 def test_a_format_that_cannot_be_read_yet_is_not_to_be_named(run, tmp_path):
-    line = {"timestamp": "2026-01-01T00:00:00Z", "type": "session_meta", "payload": {"id": "x"}}
-    (tmp_path / "rollout.jsonl").write_text(json.dumps(line) + "\n")
-    done = run("convert", tmp_path / "rollout.jsonl", "-o", tmp_path / "out")
+    episode = {"episode_id": 1, "goal": "open it", "screenshots": ["a.png"], "actions": ["tap"]}
+    (tmp_path / "episodes.jsonl").write_text(json.dumps(episode) + "\n")
+    done = run("convert", tmp_path / "episodes.jsonl", "-o", tmp_path / "out")
     output = done.out + done.err
     assert "which this version cannot read yet" in output
     assert "--from" not in output

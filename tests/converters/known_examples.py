@@ -4,17 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import zipfile
 from pathlib import Path
 from typing import Any
-
-_SPANS = "resourceSpans"
-
-
-def _otlp(*keys: str) -> dict[str, Any]:
-    attributes = [{"key": key, "value": {"stringValue": "x"}} for key in keys]
-    return {_SPANS: [{"scopeSpans": [{"spans": [{"name": "s", "attributes": attributes}]}]}]}
-
 
 _USER = {"role": "user", "content": "hi"}
 _TEXT = [{"type": "text", "text": "hi"}]
@@ -124,8 +115,7 @@ LINES: dict[str, list[Any]] = {
     "apibench": [{"code": "c", "api_call": "f()", "provider": "P", "api_data": {}}],
     "action_studio": [{"unique_trajectory_id": "1", "task_instruction": "t", "conversation": []}],
     "sage_dialogs": [{"dialog_id": "1", "goal": "g", "turns": [_USER], "target_tools": []}],
-    "otlp_genai": [_otlp("gen_ai.system")],
-    "langsmith": [{"id": "1", "run_type": "llm", "inputs": {}, "trace_id": "t"}],
+    "otlp_metrics": [{"resourceMetrics": [{"scopeMetrics": []}]}],
     "weave": [{"id": "1", "op_name": "weave:///o", "trace_id": "t", "inputs": {}, "summary": {}}],
     "questions": [{"id": "1", "question": [[_USER]], "function": []}],
     "answer_keys": [{"id": "1", "ground_truth": [{"f": {}}]}],
@@ -166,32 +156,16 @@ DOCUMENTS: dict[str, Any] = {
         "trajectory": [{"action": "ls", "observation": "a", "response": "r", "thought": "t"}],
         "history": [], "info": {},
     },
-    "mini_swe_agent": {
-        "info": {}, "messages": [_USER], "trajectory_format": "mini-swe-agent-1.1",
-    },
-    "inspect_json": {
-        "version": 2, "status": "success", "eval": {"task": "t", "model": "m"}, "samples": [],
-    },
-    "tau_bench": [{"task_id": 0, "reward": 1.0, "info": {}, "traj": [_USER], "trial": 0}],
-    "tau2": {"timestamp": "t", "info": {}, "tasks": [], "simulations": []},
+    "tau2_tasks": [{"id": "1", "user_scenario": {}, "evaluation_criteria": {}}],
+    "tau2_settings": {"timestamp": "t", "info": {"agent_info": {}, "user_info": {}}, "tasks": []},
     "toolbench": {"win": True, "tree": {}, "answer_generation": {"query": "q"}},
     "tooleval": {"7": {"query": "q", "available_tools": [], "answer": {"answer_details": []}}},
     "fireact": {"7": {"reward": True, "em": True, "f1": 1.0, "pred": "p", "traj": [_USER]}},
     "atif_by_name": {"parent": {"schema_version": "ATIF-v1.6", "steps": []}},
     "openai_responses": {"id": "1", "object": "response", "output": [{"type": "message"}]},
-    "otlp_openinference": _otlp("openinference.span.kind", "gen_ai.system"),
-    "otlp_vercel": [
-        {"name": "s", "spanContext": {"traceId": "1"}, "attributes": {"ai.operationId": "x"}}
-    ],
-    "otlp_openllmetry": _otlp("traceloop.span.kind", "gen_ai.system"),
-    "otlp": _otlp("http.method"),
-    "langfuse": {
-        "trace": {
-            "id": "1",
-            "observations": [{"traceId": "1", "startTime": "t", "type": "GENERATION"}],
-        }
+    "expected_messages": {
+        "a1": {"input": {"success": True, "data": [_USER]}, "output": {"success": False}},
     },
-    "mlflow": {"info": {"trace_id": "tr-1"}, "data": {"spans": []}},
     "json_schema": {"$defs": {}, "type": "array", "items": {}},
     "dataset_metadata": {"custom_tools": [], "code_enabled": [], "browser_enabled": False},
     "provenance": {"source": "s", "legend": {}, "files": {}},
@@ -273,10 +247,6 @@ def write_example(name: str, folder: Path) -> Path:
             connection.execute(statement)
         connection.commit()
         connection.close()
-    elif name == "inspect_eval":
-        path = folder / "file.eval"
-        with zipfile.ZipFile(path, "w") as file:
-            file.writestr("_journal/start.json", "{}")
     else:
         path = folder / FILE_NAMES.get(name, "file.json")
         path.write_bytes(OTHERS[name])

@@ -92,7 +92,7 @@ def test_what_is_read_is_not_claimed(name, layout, tmp_path):
 @pytest.mark.parametrize(
     "name",
     [
-        *("hermes_agent", "dataclaw", "amp", "mini_swe_agent", "openhands_llm_log", "nnetnav"),
+        *("hermes_agent", "dataclaw", "amp", "openhands_llm_log", "nnetnav"),
         *("llamafactory_v1", "anthropic_messages"),
     ],
 )

@@ -11,7 +11,7 @@ from adp.converters import side_contents
 from adp.converters.files.limits import ConvertLimits
 from adp.converters.registry import formats
 from adp.converters.run import ConvertOptions, convert
-from adp_schema.errors import InputError, NothingNewError
+from adp_schema.errors import NothingNewError
 from adp_schema.store import Store
 from tests.converters.containers import converted, reasons, zipped
 
@@ -180,12 +180,6 @@ def test_a_log_packed_with_zstandard(tmp_path):
     plain = converted(eval_log(tmp_path / "p" / "x.eval", LOG), tmp_path / "s2", ANY)
     assert sides_of(store) == sides_of(plain)
     assert [t.steps for t in store.trajectories()] == [t.steps for t in plain.trajectories()]
-
-
-def test_a_log_is_refused_while_no_format_reads_it(tmp_path, monkeypatch):
-    monkeypatch.delitem(formats._table(), "inspect")
-    with pytest.raises(InputError, match="evaluation log of Inspect AI; this format is not read"):
-        convert([str(eval_log(tmp_path / "x.eval", LOG))], str(tmp_path / "s"))
 
 
 def test_a_member_that_changes_makes_all_samples_new(tmp_path):

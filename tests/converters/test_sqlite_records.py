@@ -179,7 +179,8 @@ def test_keys_and_values(tmp_path):
         ("bubbleId:gone:1", "1"), ("bubbleId:odd", "1"), ("checkpointId:a:1", "1"),
         ("composerDataX", "1"), (None, "1"), (b"composerData:a", "1"),
     ]  # fmt: skip
-    store = converted(keys_and_values(tmp_path / "state.vscdb", rows), tmp_path / "s", ANY)
+    named = ConvertOptions(format="keys_and_values")  # Cursor has a table of this name, too.
+    store = converted(keys_and_values(tmp_path / "state.vscdb", rows), tmp_path / "s", named)
     first, second = records_of(store)
     assert first == {
         "cursorDiskKV": {"key": "composerData:a", "value": '{"x": 1}'},
@@ -371,7 +372,8 @@ def test_the_format_that_needs_more_is_the_one(tmp_path, monkeypatch):
 def test_an_export_writes_lines_that_are_read_again(tmp_path):
     store = converted(made(tmp_path / "in" / "a.db"), tmp_path / "s", ANY)
     export(store, "session_tables", str(tmp_path / "out"))
-    again = converted(tmp_path / "out", tmp_path / "s2", ANY)
+    named = ConvertOptions(format="session_tables")  # Opencode has tables of these names, too.
+    again = converted(tmp_path / "out", tmp_path / "s2", named)
     assert records_of(again) == records_of(store)
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["a.jsonl"]
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from adp.converters.files.limits import ConvertLimits
-from adp.converters.framing import Frame
+from adp.converters.frames import Frame
 from adp.converters.registry import formats
 from adp.converters.run import ConvertOptions, convert
 from adp.converters.unread_files import advice, attempt
@@ -15,11 +15,7 @@ from adp_schema.errors import InputError
 from tests.converters.containers import chat, lines
 
 LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
-CLAUDE = {
-    "parentUuid": None, "isSidechain": False, "userType": "external", "cwd": "/x",
-    "sessionId": "s", "version": "1.0.0", "type": "user", "uuid": "u",
-    "timestamp": "2025-01-01T00:00:00Z", "message": {"role": "user", "content": "hi"},
-}  # fmt: skip
+EPISODE = {"episode_id": 1, "goal": "open it", "screenshots": ["a.png"], "actions": ["tap"]}
 PATCH = {"instance_id": "a__b-1", "model_name_or_path": "m", "model_patch": "diff"}
 
 
@@ -108,14 +104,14 @@ def test_a_folder_of_unread_files_is_summed_up_by_kind(tmp_path):
     folder = tmp_path / "in"
     folder.mkdir()
     for number in range(9):
-        (folder / f"c{number}.jsonl").write_bytes(lines([CLAUDE, CLAUDE]))
+        (folder / f"c{number}.jsonl").write_bytes(lines([EPISODE, EPISODE]))
     (folder / "a.jsonl").write_bytes(lines([PATCH]))
     (folder / "x.json").write_bytes(lines([{"k": 1}]))
     (folder / "y.json").write_bytes(lines([{"l": 1}]))
     with pytest.raises(InputError) as error:
         convert([str(folder)], str(tmp_path / "s"))
     text = str(error.value)
-    nine = "9 files (c0.jsonl, c1.jsonl, c2.jsonl, ...): it looks like a Claude Code session"
+    nine = "9 files (c0.jsonl, c1.jsonl, c2.jsonl, ...): it looks like AndroidControl episodes"
     assert text.index(nine) < text.index("2 files (x.json, y.json): no format recognises it")
     assert "1 file: a.jsonl: it looks like patches" in text
     (folder / "ok.jsonl").write_bytes(lines([chat(1)]))
@@ -127,12 +123,10 @@ def test_a_folder_of_unread_files_is_summed_up_by_kind(tmp_path):
     assert f"rejected: {nine}, which this version cannot read yet" in notes
 
 
-def test_endings_of_known_formats_are_looked_at(tmp_path):
-    run = {"trajectory": [{"action": "ls", "observation": "a", "response": "r", "thought": "t"}],
-           "history": [], "info": {}, "environment": "e"}  # fmt: skip
+def test_files_of_other_endings_are_looked_at(tmp_path):
     (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "a.traj").write_text(json.dumps(run), "utf-8")
-    with pytest.raises(InputError, match=r"a\.traj: it looks like a SWE-agent trajectory"):
+    (tmp_path / "in" / "a.episode").write_text(json.dumps(EPISODE), "utf-8")
+    with pytest.raises(InputError, match=r"a\.episode: it looks like AndroidControl episodes"):
         convert([str(tmp_path / "in")], str(tmp_path / "s"))
 
 

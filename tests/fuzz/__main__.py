@@ -1,6 +1,7 @@
 """Fuzz the formats: seeded mutations of small records, each checked as `tests.fuzz.check` says.
 
 python -m tests.fuzz --cases 20000              every format, on two processes
+python -m tests.fuzz --format pi --format codex  some of them
 python -m tests.fuzz --format atif --case 1234  one case again, with its record
 """
 
@@ -11,9 +12,11 @@ import json
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 from adp.converters.readers import READERS
 from adp.converters.registry import BUILTIN, formats
@@ -24,50 +27,75 @@ from tests.fuzz.readers import check_reader
 MEMORY_MB = 1000
 CHUNK = 250
 
+Job = tuple[str, int, int, int]
+
 
 def main() -> int:
     """Run, print what was found, and return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
-    parser.add_argument("--cases", type=int, default=20_000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--format", choices=sorted(formats))
-    parser.add_argument("--case", type=int)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--out", type=Path, help="write the figures as JSON to this file")
-    options = parser.parse_args()
-    names = [options.format] if options.format else sorted({**BUILTIN, **READERS})
+    options = _options()
+    names = options.format or sorted({**BUILTIN, **READERS})
     if options.case is not None:
         data, target = make(names[0], options.seed, options.case)
         sys.stdout.buffer.write(data + b"\n")
         print(target, check(names[0], target, data) if target else check_reader(names[0], data))
         return 0
-    jobs = [
-        (name, options.seed, first, min(first + CHUNK, options.cases))
-        for name in names
-        for first in range(0, options.cases, CHUNK)
-    ]
+    bad = 0
+    if options.workers == 1:
+        bad = sum(_fuzz(name, options, lambda jobs: map(run_chunk, jobs)) for name in names)
+    else:
+        with ProcessPoolExecutor(options.workers, mp_context=get_context("spawn")) as pool:
+            bad = sum(
+                _fuzz(name, options, lambda jobs: pool.map(run_chunk, jobs)) for name in names
+            )
+    return 1 if bad else 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("--cases", type=int, default=20_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--format", choices=sorted(formats), action="append")
+    parser.add_argument("--case", type=int)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--out", type=Path, help="put the figures of each format into this file")
+    return parser.parse_args()
+
+
+def _fuzz(
+    name: str, options: argparse.Namespace, run: Callable[[list[Job]], Iterable[dict[str, Any]]]
+) -> bool:
+    """Run the cases of a format; say whether something is wrong."""
+    cases = range(0, options.cases, CHUNK)
+    jobs = [(name, options.seed, first, min(first + CHUNK, options.cases)) for first in cases]
     started = time.perf_counter()
-    total: dict[str, Counter[str]] = {name: Counter() for name in names}
-    results: list[tuple[str, int, str]] = []
+    counts: Counter[str] = Counter()
+    results: list[tuple[int, str]] = []
     memory = 0
-    with ProcessPoolExecutor(options.workers, mp_context=get_context("spawn")) as pool:
-        for result in pool.map(run_chunk, jobs):
-            total[result["name"]].update(result["counts"])
-            results += [(result["name"], case, wrong) for case, wrong in result["found"]]
-            memory = max(memory, result["memory"])
-    seconds = time.perf_counter() - started
-    for name, case, wrong in results[:200]:
+    for result in run(jobs):
+        counts.update(result["counts"])
+        results += result["found"]
+        memory = max(memory, result["memory"])
+    seconds = round(time.perf_counter() - started)
+    for case, wrong in results[:50]:
         print(f"{name} {case}: {wrong[:600]}")
-    for name in names:
-        print(f"{name}: {total[name]['read']} read, {total[name]['rejected']} rejected")
-    print(f"{len(results)} findings in {seconds:.0f} s; at most {memory} MB a process")
+    print(
+        f"{name}: {counts['read']} read, {counts['rejected']} rejected, {len(results)} findings "
+        f"in {seconds} s; at most {memory} MB a process",
+        flush=True,
+    )
     if options.out:
-        figures = {
-            **{"cases": options.cases, "seed": options.seed, "seconds": round(seconds)},
-            **{"findings": len(results), "memory_mb": memory, "formats": total},
-        }
-        options.out.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
-    return 1 if results or memory > MEMORY_MB else 0
+        figures = {"cases": options.cases, "seed": options.seed, "seconds": seconds}
+        figures |= {"read": counts["read"], "rejected": counts["rejected"]}
+        _note(options.out, name, {**figures, "findings": len(results), "memory_mb": memory})
+    return bool(results) or memory > MEMORY_MB
+
+
+def _note(path: Path, name: str, figures: dict[str, int]) -> None:
+    """Put the figures of a format into the file, beside those of the others."""
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    known[name] = figures
+    text = json.dumps(dict(sorted(known.items())), indent=2)
+    path.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

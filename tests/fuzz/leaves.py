@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +14,7 @@ from adp.converters.registry import formats
 from adp.converters.shard import as_record_error
 from adp_schema import jsontext
 from adp_schema.errors import RecordError
+from adp_schema.jsontext import unescape
 from adp_schema.parts import JOINT
 from adp_schema.protocols import SkipRecordError
 
@@ -21,8 +24,10 @@ DECIDING = frozenset({"type", "sessionUpdate", "role", "kind", "object", "status
 BLOBS = frozenset({"data", "base64", "file_data"})
 """Keys of base64, which is stored as bytes."""
 
-ID_COLUMNS = ("source_id", "session_id", "target_id", "target_path")
+JOINED_COLUMNS = ("source_id", "session_id", "target_id", "target_path", "text", "reasoning")
 """Columns whose values may be made of several values of the source."""
+
+_NUMBER = re.compile(r"-?[0-9]{1,20}(\.[0-9]+)?[eE][+-]?[0-9]{1,4}|NaN|-?Infinity")
 
 
 def read_lines(name: str, data: bytes, side_files: dict[str, bytes] | None = None) -> Reading:
@@ -63,10 +68,10 @@ def lost(data: bytes, reading: Reading) -> list[str]:
     joined: set[str] = set()
     for rows in reading.rows.values():
         for row in rows:
-            joined.update(str(row[name]) for name in ID_COLUMNS if row.get(name))
+            joined.update(str(row[name]) for name in JOINED_COLUMNS if row.get(name))
             for value in row.values():
                 kept.update(words(value))
-    texts = "\n".join([*joined, *(word for word in kept if JOINT in word or len(word) > 20)])
+    texts = "\n".join([*joined, *(word for word in kept if JOINT in word or len(word) > 10)])
     reported = [item["path"] for item in reading.losses]
     missing = []
     todo = list(leaves(json.loads(data)))
@@ -77,7 +82,7 @@ def lost(data: bytes, reading: Reading) -> list[str]:
         word = _word(value)
         if word in kept or any(path.startswith(place) for place in reported):
             continue
-        if len(word) > 2 and word in texts:  # the texts of a message are joined in one cell
+        if (len(word) > 2 or not word.isalnum()) and word in texts:  # joined with others in a cell
             continue
         if ";base64," in word or ((len(word) > 30 or key in BLOBS) and _is_base64(word)):
             continue  # lifted out into media, by its bytes
@@ -133,6 +138,13 @@ def words(value: Any) -> Iterator[str]:
             yield from (text, plain, f"{plain}Z")
         return
     yield _word(value)
+    if isinstance(value, str) and JOINT in value:
+        yield from value.split(JOINT)
+    if isinstance(value, str) and _NUMBER.fullmatch(value):  # as it was written
+        yield _word(float(value))
+    if isinstance(value, str) and "\\ud" in value:  # what ``$escaped`` says of lone surrogates
+        with suppress(ValueError):
+            yield unescape(value)
     if isinstance(value, str) and value[:1] in ("{", "[", '"'):
         try:
             inner = json.loads(value)

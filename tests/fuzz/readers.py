@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
 
-from adp.converters.framing import lines_as_array
+from adp.converters.framing import lines_as_array, text_as_record
 from adp.converters.registry import formats
 from adp_schema.errors import RecordError
 from adp_schema.protocols import SkipRecordError
 from tests.fuzz.check import SECONDS, Outcome
-from tests.fuzz.leaves import lost, read_lines
+from tests.fuzz.leaves import Reading, lost, read_lines
 
 EXAMPLES = Path(__file__).parents[1] / "converters" / "readers" / "examples"
 
@@ -25,6 +26,8 @@ def example_files(name: str) -> list[Path]:
 def example_records(path: Path) -> list[bytes]:
     """The records of an example, as the reader gets them; none of a database or an archive."""
     data = path.read_bytes()
+    if formats.get(path.relative_to(EXAMPLES).parts[0]).container == "text":
+        return [text_as_record(data)]
     if data.lstrip()[:1] not in (b"{", b"["):
         return []
     if path.suffix != ".jsonl":
@@ -46,6 +49,20 @@ def seeds(name: str) -> list[Any]:
     return records
 
 
+def missing_values(name: str, data: bytes, reading: Reading) -> list[str]:
+    """What of a record is neither in its rows nor reported: its values, or the lines of a text."""
+    if formats.get(name).container != "text":
+        return lost(data, reading)
+    record = json.loads(data)
+    text = record.pop("text") if isinstance(record, dict) else record
+    cells = [word for rows in reading.rows.values() for row in rows for word in row.values()]
+    kept = "\n".join(str(cell) for cell in cells)
+    lines = {re.sub("^(#### ?|> ?|# aider chat started at)", "", it).strip()
+             for it in text.split("\n")}  # fmt: skip
+    rest = lost(json.dumps(record).encode(), reading)
+    return [*rest, *sorted(line for line in lines if line not in kept)]
+
+
 def check_reader(name: str, data: bytes) -> Outcome:
     """Read a record and look for each of its values in the rows."""
     started = time.process_time()
@@ -62,5 +79,5 @@ def check_reader(name: str, data: bytes) -> Outcome:
         json.loads(data)
     except (ValueError, RecursionError):
         return Outcome(read=True)  # sanitised, or cut into lines: its words are no longer the same
-    missing = lost(data, reading)
+    missing = missing_values(name, data, reading)
     return Outcome(read=True, wrong=f"lost: {missing}" if missing else None)

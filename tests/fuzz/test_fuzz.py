@@ -6,12 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from adp.converters.readers import READERS
 from adp.converters.registry import BUILTIN
 from tests.effort import examples
 from tests.fuzz.cases import make
 from tests.fuzz.check import check
+from tests.fuzz.readers import check_reader
 
-FOUND_CASES = sorted((Path(__file__).parent / "found").glob("*/*.json"))
+FOUND = sorted((Path(__file__).parent / "found").glob("*/*.json"))
+FOUND_CASES = [path for path in FOUND if path.parent.name not in READERS]
+FOUND_LOGS = [path for path in FOUND if path.parent.name in READERS]
 CASES = examples(360)
 
 
@@ -21,6 +25,12 @@ def test_a_record_that_was_found(path, target):
     name = path.parent.name
     if target != name:
         assert check(name, target, path.read_bytes().strip()).wrong is None
+
+
+@pytest.mark.parametrize("path", FOUND_LOGS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_a_log_that_was_found(path):
+    outcome = check_reader(path.parent.name, path.read_bytes().strip())
+    assert (outcome.read, outcome.wrong) == (True, None)
 
 
 @pytest.mark.parametrize("name", sorted(BUILTIN))

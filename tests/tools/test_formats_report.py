@@ -32,7 +32,6 @@ def data(tmp_path):
     for name, answer in {
         "codex": "known: codex",
         "crush_db": "known: crush_db",
-        "inspect_eval": "known: inspect_eval",
         "json_schema": "no trace: json_schema",
         "text": "no trace: text",
     }.items():
@@ -101,11 +100,11 @@ def test_compare_says_what_differs():
 
 def test_the_list_of_expected_answers_names_kinds_that_exist():
     from adp.converters.known import KNOWN
+    from adp.converters.registry import formats
 
     kinds = {("known" if kind.is_trace else "no trace", kind.name) for kind in KNOWN}
-    readers = {"adp_v1", "atif", "m3", "openai_chat", "preference", "sharegpt"}
     listed = json.loads(formats_report.EXPECTED.read_text("utf-8"))
     assert list(listed) == sorted(listed)
     for answer in set(listed.values()):
         what, _, name = answer.partition(": ")
-        assert (what, name) in kinds or answer.removeprefix("read as ") in readers
+        assert (what, name) in kinds or answer.removeprefix("read as ") in formats

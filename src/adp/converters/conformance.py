@@ -18,7 +18,8 @@ from typing import Any
 from adp.converters import framing
 from adp.converters.files.limits import ConvertLimits
 from adp.converters.files.members import Unpacking
-from adp.converters.framing import SIDE_FRAMINGS, ByteRange, Frame
+from adp.converters.frames import Frame
+from adp.converters.framing import SIDE_FRAMINGS, ByteRange
 from adp.converters.inputs import STDIN, collect
 from adp.converters.leaves import (
     Leaf,

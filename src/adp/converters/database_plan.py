@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from adp.converters.files import sqlite
@@ -70,22 +70,21 @@ def plan_database(
     if not matching:
         return DatabasePlan(None, _no_format(place, source_file, tables, converters, wanted), [])
     if len(matching) > 1:
-        names = sorted(converter.name for converter in matching)
+        names = sorted(converter.name for converter, _ in matching)
         raise AmbiguousFormatError(
             f"{source_file}: {' and '.join(names)} claim it equally; choose one with --from"
         )
-    (converter,) = matching
+    ((converter, shape),) = matching
     end = place.size + sum(side.place.size for side in sides)
-    piece = ByteRange(place, source_file, "sqlite", 0, end, sides=sides)
-    piece = replace(piece, database=shape_of(converter))
+    piece = ByteRange(place, source_file, "sqlite", 0, end, sides=sides, database=shape)
     why = "named by --from" if wanted else "recognised by its tables"
     return DatabasePlan(wanted or converter.name, why, [piece])
 
 
-def shape_of(converter: Converter) -> SqliteShape | None:
-    """Where the sessions of a format lie in a database; None when it is in none."""
-    shape = getattr(converter, "database", None)
-    return shape if isinstance(shape, SqliteShape) else None
+def shapes_of(converter: Converter) -> tuple[SqliteShape, ...]:
+    """Where the sessions of a format lie in its databases; nothing when it is in none."""
+    shapes = getattr(converter, "database", None)
+    return (shapes,) if isinstance(shapes, SqliteShape) else shapes or ()
 
 
 def _sides(path: str, source_file: str) -> tuple[SideFile, ...]:
@@ -102,7 +101,7 @@ def _sides(path: str, source_file: str) -> tuple[SideFile, ...]:
 
 def _matching(
     path: str, log: str | None, converters: Sequence[Converter], limits: ConvertLimits
-) -> tuple[Tables, list[Converter]]:
+) -> tuple[Tables, list[tuple[Converter, SqliteShape]]]:
     """The tables of a database, and the formats that find theirs among them."""
     if log is not None:
         # Copying takes time; what the file has without its log mostly says enough.
@@ -118,15 +117,21 @@ def _matching(
     return tables, _fitting(tables, converters)
 
 
-def _fitting(tables: Tables, converters: Sequence[Converter]) -> list[Converter]:
+def _fitting(
+    tables: Tables, converters: Sequence[Converter]
+) -> list[tuple[Converter, SqliteShape]]:
     """The formats whose tables are there, but not those that need only a part of another's."""
-    needs = {
-        converter.name: {*shape.needs, f"{shape.root}.{shape.key}"}
+    present = [
+        (converter, shape, {*shape.needs, f"{shape.root}.{shape.key}"})
         for converter in converters
-        if (shape := shape_of(converter)) is not None and not shape.lacks(tables)
-    }
-    best = {name for name, part in needs.items() if not any(part < all_ for all_ in needs.values())}
-    return [converter for converter in converters if converter.name in best]
+        for shape in shapes_of(converter)
+        if not shape.lacks(tables)
+    ]
+    return [
+        (converter, shape)
+        for converter, shape, needs in present
+        if not any(needs < others for _, _, others in present)
+    ]
 
 
 def _no_format(
@@ -138,12 +143,11 @@ def _no_format(
 ) -> str:
     """Why no format reads a database."""
     if wanted:
-        shape = shape_of(converters[0])
-        if shape is None:
+        shapes = shapes_of(converters[0])
+        if not shapes:
             return f"it is an SQLite database, and {wanted} is not kept in one"
-        return (
-            f"it is no database of {wanted}: it has no {', '.join(shape.lacks(tables)[:_TABLES])}"
-        )
+        lacking = min((shape.lacks(tables) for shape in shapes), key=len)
+        return f"it is no database of {wanted}: it has no {', '.join(lacking[:_TABLES])}"
     known = recognise_known(Path(place.path), source_file.rsplit("/", 1)[-1])
     if known is not None:
         return looks_like(known)

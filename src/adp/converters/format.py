@@ -14,7 +14,9 @@ class Format:
     recognised = ""
     versions = ""
     flavours: tuple[str, ...] = ()
-    database: SqliteShape | None = None
+    gathers_rows = False
+    """Whether rows of Parquet, or documents that follow each other, are a session together."""
+    database: SqliteShape | tuple[SqliteShape, ...] | None = None
     """Where the sessions lie in an SQLite database, if the format keeps them in one."""
 
     def side_files(self, source_file: str) -> tuple[str, ...]:

@@ -8,7 +8,11 @@
 - ``session``: the whole file is one record too, and its lines are the items of a list. A converter
   whose container is ``session`` gets them as a JSON array.
 - ``parquet``: a record a row, written as JSON (see `adp.converters.parquet_rows`).
+- ``protobuf``: a record a message of OpenTelemetry, written as JSON.
+- ``parquet_session``, ``protobuf_session``, ``documents_session``: all of these are one record, as
+  a list, for a format whose rows belong together.
 - ``sqlite``: a record a session of an SQLite database (see `adp.converters.sqlite_records`).
+- ``text``: the whole file is one record, and no JSON: ``{"text": ...}``.
 - ``side``: the whole file belongs to another one, which is converted together with it.
 - ``log``: the same, of the changes that SQLite keeps beside a database. They are read as a part of
   it, not given to the converter; ``index`` says where in the log they are, and is not read.
@@ -18,22 +22,26 @@ A compressed file, and a member of an archive, is cut by its decompressed bytes;
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
+
+import msgspec
 
 from adp.converters.files.json_values import JsonScanner, Value, is_closed
 from adp.converters.files.limits import ConvertLimits, Gathered
+from adp.converters.files.otlp_protobuf import messages
 from adp.converters.files.sqlite import SqliteShape
 from adp.converters.files.streams import InputPlace, InputStream
+from adp.converters.frames import Frame
 from adp.core.input_files import open_file
-from adp_schema.errors import RecordError
-from adp_schema.ids import digest
-from adp_schema.protocols import SkipRecordError
 
 SHARD_BYTES = 128 << 20
 SIDE_FRAMINGS = frozenset({"side", "log", "index"})
 """The framings of files that belong to another one."""
+GATHERED = "_session"
+"""Ends the name of a framing whose records are one together."""
 
 _CHUNK = 4 << 20
 _BOM = b"\xef\xbb\xbf"
@@ -84,47 +92,6 @@ class ByteRange:
     database: SqliteShape | None = None
 
 
-@dataclass(slots=True)
-class Frame:
-    """A record as it stands in the file.
-
-    Attributes:
-        data: its bytes; only the beginning of one that is too large.
-        number: its number.
-        offset: its first byte.
-        size: its length in bytes.
-        error: why it is none, such as a file that ends inside it.
-        hash: blake2b-128 of its bytes when ``data`` does not hold them all.
-        skip: why it is no trajectory, when its container knows that.
-    """
-
-    data: bytes
-    number: int
-    offset: int
-    size: int
-    error: str = ""
-    hash: str = ""
-    skip: str = ""
-
-    def source_hash(self) -> str:
-        """blake2b-128 of its bytes."""
-        return self.hash or digest(self.data)
-
-    def check(self, limits: ConvertLimits) -> None:
-        """Refuse what is no whole record, and what is over a limit.
-
-        Raises:
-            RecordError: it is refused.
-            SkipRecordError: it is no trajectory.
-        """
-        if self.error:
-            raise RecordError(self.error)
-        if self.skip:
-            raise SkipRecordError(self.skip)
-        limits.check_size(self.size)
-        limits.check_depth(self.data)
-
-
 def log_of(sides: tuple[SideFile, ...]) -> str | None:
     """The path of the changes that are kept beside a database; None when there are none."""
     places = [side.place for side in sides if side.framing == "log"]
@@ -143,6 +110,9 @@ def frames(
     """
     if piece.framing == "parquet":
         yield from _rows(piece)
+        return
+    if piece.framing.endswith(GATHERED):
+        yield from _gathered(piece, limits)
         return
     if piece.framing == "sqlite":
         yield from _sessions(piece, limits)
@@ -170,6 +140,30 @@ def _rows(piece: ByteRange) -> Iterator[Frame]:
     except (pa.ArrowException, OSError) as error:
         reason = f"the Parquet file is damaged from here on ({str(error).splitlines()[0]})"
         yield Frame(b"", next_row + 1, next_row, 0, reason)
+
+
+def _gathered(piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
+    """The records of another framing as one list; what is no record is put aside."""
+    text = Gathered(limits.record_bytes)
+    faults = []
+    for frame in frames(replace(piece, framing=piece.framing.removesuffix(GATHERED)), limits):
+        if frame.error:
+            faults.append(frame)
+        else:
+            text.add((b",\n" if text.size else b"[") + frame.data)
+    if text.size:
+        text.add(b"]")
+        yield Frame(text.data(), 1, 0, text.size, hash=text.hash())
+    yield from faults
+
+
+def _messages(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
+    file = whole_file(source, limits)
+    if file.size > limits.record_bytes:
+        yield file
+        return
+    for number, (offset, data, error) in enumerate(messages(file.data), 1):
+        yield Frame(data, number, offset, len(data), error)
 
 
 def _sessions(piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
@@ -275,6 +269,22 @@ def lines_as_array(data: bytes) -> bytes:
     return b"[" + b",\n".join(filter(None, lines)) + b"]"
 
 
+def _text(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
+    frame = whole_file(source, limits)
+    frame.error, frame.hash = source.fault, frame.source_hash()
+    frame.data = text_as_record(frame.data)
+    yield frame
+
+
+def text_as_record(data: bytes) -> bytes:
+    """A plain text as the JSON object ``{"text": ...}``; bytes that are no UTF-8 are kept, too."""
+    text = data.removeprefix(_BOM).decode("utf-8", "surrogateescape")
+    try:
+        return msgspec.json.encode({"text": text})
+    except UnicodeEncodeError:
+        return json.dumps({"text": text}).encode("ascii")
+
+
 def _side(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
     frame = whole_file(source, limits)
     frame.error = source.fault
@@ -295,6 +305,8 @@ _READERS: dict[str, Callable[[InputStream, ByteRange, ConvertLimits], Iterator[F
     "documents": _documents,
     "json": _document,
     "session": _session,
+    "text": _text,
+    "protobuf": _messages,
     "side": _side,
     "log": _side,
 }
@@ -304,8 +316,12 @@ def pieces_of(
     place: InputPlace, source_file: str, framing: str, limits: ConvertLimits = _DEFAULT
 ) -> list[ByteRange]:
     """Cut a file into pieces of about 128 MB. Only plain JSON Lines and Parquet are cut."""
-    if framing == "parquet":
-        cuts = _cut_rows(place.path)
+    if framing.startswith("parquet"):
+        from adp.converters.parquet_rows import row_ranges
+
+        cuts = row_ranges(place.path, SHARD_BYTES)
+        if framing.endswith(GATHERED):
+            cuts = [(0, cuts[-1][1], 1)]
     elif not place.plain:
         cuts = [(0, limits.file_bytes, 1)]
     elif framing == "jsonl" and place.size > SHARD_BYTES:
@@ -313,19 +329,6 @@ def pieces_of(
     else:
         cuts = [(0, place.size, 1)]
     return [ByteRange(place, source_file, framing, start, end, first) for start, end, first in cuts]
-
-
-def _cut_rows(path: str) -> list[tuple[int, int, int]]:
-    import pyarrow.parquet as pq
-
-    with open_file(path) as data, pq.ParquetFile(data) as file:
-        metadata = file.metadata
-        rows = metadata.num_rows
-        groups = range(metadata.num_row_groups)
-        size = sum(metadata.row_group(group).total_byte_size for group in groups)
-    step = max(1, rows * SHARD_BYTES // max(size, 1))
-    bounds = [*range(0, rows, step), rows] if rows else [0, 0]
-    return list(zip(bounds, bounds[1:], (bound + 1 for bound in bounds), strict=False))
 
 
 def line_ranges(path: str, size: int, start: int = 0, line: int = 1) -> list[tuple[int, int, int]]:

@@ -27,7 +27,6 @@ from adp.converters.files.walk import (
     walk,
 )
 from adp.converters.known import looks_like, recognise_known
-from adp.converters.registry import formats
 from adp.core.input_files import Located, Roots
 from adp_schema.errors import InputError
 from adp_schema.ids import digest_file, numbered
@@ -69,7 +68,7 @@ class InputFile:
         first, *rest = self.source_file.split("/")
         if rest and not is_archive_name(first):
             return first
-        return first.split(".")[0] or first
+        return first.lstrip(".").split(".")[0] or first
 
 
 @dataclass(frozen=True)
@@ -313,10 +312,7 @@ def _members(
     place: InputPlace, name: str, named: bool, kind: str, unpacking: Unpacking
 ) -> Iterator[InputFile]:
     """The data files of an archive; their names are labels and lead nowhere."""
-    if kind == "zip":
-        listing = zip_listing(place, "inspect" in formats)
-    else:
-        listing = tar_listing(place, kind, unpacking)
+    listing = zip_listing(place) if kind == "zip" else tar_listing(place, kind, unpacking)
     repeats: Counter[str] = Counter()
     for member in sorted(listing.members, key=lambda item: item.name):
         label = member.name

@@ -25,6 +25,18 @@ _BATCH_BYTES = 32 << 20
 _NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
+def row_ranges(path: str, size: int) -> list[tuple[int, int, int]]:
+    """Ranges of rows of about that many bytes: start, end, and number of the first row."""
+    with open_file(path) as data, pq.ParquetFile(data) as file:
+        metadata = file.metadata
+        rows = metadata.num_rows
+        groups = range(metadata.num_row_groups)
+        whole = sum(metadata.row_group(group).total_byte_size for group in groups)
+    step = max(1, rows * size // max(whole, 1))
+    bounds = [*range(0, rows, step), rows] if rows else [0, 0]
+    return list(zip(bounds, bounds[1:], (bound + 1 for bound in bounds), strict=False))
+
+
 def rows_as_json(path: str, start: int, end: int) -> Iterator[tuple[int, bytes, str]]:
     """Rows from start to end (excluded): number, from 0, JSON text, and why there is none.
 

@@ -18,12 +18,14 @@ from adp.converters.database_plan import plan_database
 from adp.converters.files.detect import detect, layout
 from adp.converters.files.limits import ConvertLimits
 from adp.converters.files.streams import InputStream
-from adp.converters.framing import SHARD_BYTES, ByteRange, Frame
+from adp.converters.frames import Frame
+from adp.converters.framing import SHARD_BYTES, ByteRange
 from adp.converters.inputs import InputFile, Inputs
 from adp.converters.known import KnownFormat, kinds_of, looks_like, outranks, recognise_known
 from adp.converters.known.head import HEAD_BYTES, text_head
 from adp.converters.planned_file import PlannedFile
 from adp.converters.registry import formats
+from adp.converters.text_plan import TEXT, text_format
 from adp.converters.unread_files import NO_FORMAT, advice, by_kind, no_object
 from adp_schema import jsontext
 from adp_schema.errors import AmbiguousFormatError, InputError, RecordError
@@ -31,6 +33,8 @@ from adp_schema.protocols import Converter, Match
 
 _SNIFFED_RECORDS = 20
 _SNIFFED_BYTES = 64 << 20
+_LINES = ("jsonl", "json", "json_array")
+_ROWS = ("parquet", "documents", "protobuf")
 _EXPANSION = 6  # what compressed JSON usually grows to, for cutting shards only
 
 
@@ -125,7 +129,14 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
     try:
         if not why:
             place, kind, why = detect(item.place, item.source_file, choice.limits)
-        if kind == "sqlite":
+        is_open = not item.fault and kind not in ("sqlite", "parquet")
+        if is_open and (text := text_format(
+            place, item.source_file, kind, choice.converters, choice.limits
+        )):  # fmt: skip
+            chosen, kind, style = text, TEXT, {}
+            why = "named by --from" if choice.wanted else "recognised by its text"
+            pieces = framing.pieces_of(place, item.source_file, kind, choice.limits)
+        elif kind == "sqlite":
             plan = plan_database(
                 place, item.source_file, choice.converters, choice.wanted, choice.limits
             )
@@ -139,7 +150,7 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
                 kind = _session_framing(kind, head)
                 pieces = framing.pieces_of(place, item.source_file, kind, choice.limits)
             first = head[0].data if head and not head[0].error else None
-            style = layout(place, kind, first, choice.limits)
+            style = layout(place, kind.removesuffix(framing.GATHERED), first, choice.limits)
         elif item.place.size and not item.fault and (known := _known(item)):
             why = looks_like(known)
     except (OSError, pa.ArrowException) as error:
@@ -163,13 +174,17 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
 
 
 def _is_session(chosen: str | None, kind: str) -> bool:
-    """Whether a file of lines, or of one list, is one record of its format."""
-    lines = kind in ("jsonl", "json", "json_array")
-    return lines and chosen is not None and formats.get(chosen).container == "session"
+    """Whether a file of lines, of one list, or of rows is one record of its format."""
+    if chosen is None or formats.get(chosen).container != "session":
+        return False
+    gathered = getattr(formats.get(chosen), "gathers_rows", False)
+    return kind in _LINES or (kind in _ROWS and gathered)
 
 
 def _session_framing(kind: str, head: list[Frame]) -> str:
-    """How a session is read: its lines, or a document of more than one line."""
+    """How a session is read: its lines or rows, or a document of more than one line."""
+    if kind in _ROWS:
+        return f"{kind}{framing.GATHERED}"
     if kind == "jsonl":
         return "session"
     return "json" if kind == "json_array" or b"\n" in head[0].data else "session"
@@ -192,6 +207,7 @@ def _recognise(item: InputFile, head: list[Frame], choice: _Choice) -> tuple[str
     if choice.wanted:
         return choice.wanted, "named by --from"
     best: dict[str, Match] = {}
+    converters = [it for it in choice.converters if it.container != TEXT]
     text = ""
     keys: list[str] = []
     for frame in head:
@@ -204,7 +220,7 @@ def _recognise(item: InputFile, head: list[Frame], choice: _Choice) -> tuple[str
         if record is None:
             continue
         keys = keys or list(record)
-        for converter in choice.converters:
+        for converter in converters:
             match = converter.sniff(record)
             best[converter.name] = max(best.get(converter.name, Match.NO), match)
     top = max(best.values(), default=Match.NO)

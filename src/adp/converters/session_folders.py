@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from adp.converters.files.walk import is_data, is_pattern, matches, walk
-from adp.converters.registry import formats
 from adp_schema.errors import InputError, UsageError, unknown_name
 
 _NAME = re.compile(r"([a-z][a-z0-9_-]+):")
@@ -42,11 +41,11 @@ AGENTS = {
     "copilot-cli": Agent("copilot_cli", (".copilot/session-state",)),
     "droid": Agent("droid", (".factory/sessions",)),
     "gemini-cli": Agent("gemini_cli", (".gemini/tmp/*/chats",)),
-    "hermes": Agent("hermes", (".hermes",)),
-    "openclaw": Agent("openclaw", (".openclaw/agents/*/sessions",)),
+    "hermes": Agent("hermes_agent", (".hermes",)),
+    "openclaw": Agent("pi", (".openclaw/agents/*/sessions",)),
     "opencode": Agent("opencode", (".local/share/opencode",)),
     "pi": Agent("pi", (".pi/agent/sessions",)),
-    "qwen": Agent("qwen", (".qwen/tmp/*/chats", ".qwen/projects/*/chats")),
+    "qwen": Agent("qwen_code", (".qwen/tmp/*/chats", ".qwen/projects/*/chats")),
 }
 """The agents by name."""
 
@@ -100,7 +99,7 @@ def resolve(sources: list[str]) -> list[str]:
 
     Raises:
         UsageError: no agent has that name.
-        InputError: its sessions are not read yet, or there are none.
+        InputError: there are none.
     """
     out: list[str] = []
     for source in sources:
@@ -111,10 +110,5 @@ def resolve(sources: list[str]) -> list[str]:
         folders = folders_of(name)
         if not folders:
             raise InputError(f"no sessions of {name} were found; name their folder instead")
-        if AGENTS[name].format not in formats:
-            raise InputError(
-                f"the sessions of {name} cannot be read yet: there is no converter for them; "
-                "adp formats lists those that are there"
-            )
         out += [str(folder) for folder in folders]
     return out

@@ -17,7 +17,8 @@ import msgspec
 from adp.converters import framing
 from adp.converters.files.limits import KEPT_BYTES, ConvertLimits
 from adp.converters.files.streams import beginning, check_unchanged, unreadable
-from adp.converters.framing import ByteRange, Frame
+from adp.converters.frames import Frame
+from adp.converters.framing import ByteRange
 from adp.converters.registry import formats
 from adp.converters.side_contents import SideContents
 from adp.converters.user_format import UserFormat

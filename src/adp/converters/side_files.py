@@ -5,7 +5,9 @@ with their owner. They have rows in the table of sources and count as one used r
 make no trajectories of their own. Several owners may share one; it still counts once.
 
 A name with ``*`` in it stands for inputs of the run: ``*`` for any characters but a slash, ``**``
-for any folders. So a file can own a folder of one file a message.
+for any folders. So a file can own a folder of one file a message. A format with a method
+``linked_files(source_file, data)`` says them by the contents of a file, and of the files that
+those lead to.
 """
 
 from __future__ import annotations
@@ -14,10 +16,11 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from adp.converters.files.limits import ConvertLimits
-from adp.converters.files.streams import InputPlace
+from adp.converters.files.streams import InputPlace, InputStream
 from adp.converters.framing import ByteRange, SideFile
 from adp.converters.inputs import InputFile, Inputs, place_of
 from adp.converters.planned_file import PlannedFile
@@ -41,13 +44,16 @@ def attach(
         InputError: a file that belongs to no other one has no plan.
     """
     names = _InputNames(inputs)
-    owned: dict[int, list[PlannedFile]] = {}
+    links = _Links(names, planned, limits)
     taken: set[str] = set()
+    owned: dict[int, list[PlannedFile]] = {}
     for number, file in enumerate(planned):
-        if isinstance(file, InputError) or file.format is None or file.source_file in taken:
+        if isinstance(file, InputError) or file.format is None:
+            continue
+        if file.source_file in taken or file.source_file in links.targets:
             continue
         sides: list[SideFile] = []
-        for side, fault in _sides_of(file, number, names, limits):
+        for side, fault in _sides_of(file, number, names, links, limits):
             if names.numbers.get(side.source_file) in owned:
                 continue
             if not fault:
@@ -109,7 +115,7 @@ def _regex(pattern: str) -> re.Pattern[str]:
 
 
 def _sides_of(
-    file: PlannedFile, number: int, names: _InputNames, limits: ConvertLimits
+    file: PlannedFile, number: int, names: _InputNames, links: _Links, limits: ConvertLimits
 ) -> Iterator[tuple[SideFile, str]]:
     """The files that belong to a file, each with why it is not given to it, if it is not."""
     item = names.inputs.files[number]
@@ -117,13 +123,40 @@ def _sides_of(
         yield side, ""
     if item.named and item.place.member is None:
         return  # the user meant this file alone
-    for name in names.expand(formats.get(file.format or "").side_files(file.source_file)):
+    by_name = names.expand(formats.get(file.format or "").side_files(file.source_file))
+    for name in chain(by_name, links.of(file.source_file)):
         other = names.numbers.get(name)
         find = _find(names.inputs, item, name, other)
         if find is None or other == number:
             continue
         place, fault = find
         yield SideFile(name, place), fault or _too_large(place, file, limits)
+
+
+class _Links:
+    """Which inputs the contents of others lead to, of the formats that say so."""
+
+    def __init__(
+        self, names: _InputNames, planned: list[PlannedFile | InputError], limits: ConvertLimits
+    ) -> None:
+        self._direct: dict[str, list[str]] = {}
+        for file in planned:
+            if isinstance(file, InputError) or file.format is None:
+                continue
+            linked = getattr(formats.get(file.format), "linked_files", None)
+            if linked is None or file.place.size > limits.record_bytes:
+                continue
+            with InputStream(file.place, limits) as source:
+                targets = linked(file.source_file, source.file.read(limits.record_bytes))
+            self._direct[file.source_file] = list(names.expand(targets))
+        self.targets = {name for targets in self._direct.values() for name in targets}
+
+    def of(self, source_file: str) -> Iterator[str]:
+        """What a file leads to, and what that leads to, once each."""
+        queue = [source_file]
+        for name in queue:
+            queue += [it for it in self._direct.get(name, ()) if it not in queue]
+        return iter(queue[1:])
 
 
 def _find(

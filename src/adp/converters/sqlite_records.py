@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import math
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import msgspec
@@ -23,7 +23,7 @@ from adp.converters.files.sqlite import (
     SqliteTable,
     quoted,
 )
-from adp.converters.framing import Frame
+from adp.converters.frames import Frame
 from adp_schema.errors import RecordError
 
 _SHARED_BYTES = 16 << 20
@@ -163,12 +163,34 @@ class _Reader:
                 continue
             else:
                 table = self._database.table(name)
-                if keys not in table.columns:
+                where = self._condition(name, table, self._indexed)
+                if not where:
                     continue
-                where = self._indexed(table, keys)
             order = [quoted(word) for word in shape.order.get(name, ()) if word in table.columns]
             results[name] = _Rows(table, where, ", ".join([*order, table.row_order]))
         return results
+
+    def _condition(
+        self, name: str, table: SqliteTable, match: Callable[[SqliteTable, str], str]
+    ) -> str:
+        """Which rows of a child are meant; empty when the database does not say whose they are.
+
+        Args:
+            name: the child.
+            table: its table.
+            match: the condition for the rows of a table that name a session in a column.
+        """
+        column = self._shape.children[name]
+        if column in table.columns:
+            return match(table, column)
+        link_column, owner = self._shape.through.get(name, ("", ""))
+        if link_column not in table.columns or owner not in self._names:
+            return ""
+        above = self._database.table(owner)
+        column = self._shape.children[owner]
+        if not {column, "id"} <= set(above.columns):
+            return ""
+        return f"{quoted(link_column)} IN (SELECT id FROM {above.sql} WHERE {match(above, column)})"
 
     def _indexed(self, table: SqliteTable, column: str) -> str:
         """The condition for the rows of one session; it never reads the whole table for each."""
@@ -214,7 +236,7 @@ class _Reader:
         """Rows and tables that are in no record, as one record each that is not used."""
         shape = self._shape
         for name, rows in self._children.items():
-            sql, values = _orphans(shape, name, rows.table)
+            sql, values = self._orphans(name, rows.table)
             what = f"rows of {name} belong to no row of {shape.root}"
             if shape.prefix:
                 what = f"rows of {shape.root} with keys of {name} belong to no session"
@@ -238,6 +260,21 @@ class _Reader:
             yield from self._counted(sql, (), f"the table {name} ({{:,}} rows) {why}", name)
         for name in self._virtual:
             yield _skipped(f"the table {name} is virtual and is not read", name, None)
+
+    def _orphans(self, name: str, table: SqliteTable) -> tuple[str, tuple[Any, ...]]:
+        """The statement that counts the rows of a child that belong to no session."""
+        shape = self._shape
+        if shape.prefix:
+            return _orphan_keys(shape, name, table)
+        key, root = quoted(shape.key), f"main.{quoted(shape.root)}"
+        where = self._condition(
+            name,
+            table,
+            lambda _, column: (
+                f"{quoted(column)} IN (SELECT {key} FROM {root} WHERE {key} IS NOT NULL)"
+            ),
+        )
+        return f"SELECT count(*) FROM {table.sql} NOT INDEXED WHERE NOT coalesce({where}, 0)", ()
 
     def _check_delivered(self, name: str, rows: _Rows, orphans: int) -> Iterator[Frame]:
         """Say so when a damaged index hid rows from their sessions."""
@@ -282,16 +319,10 @@ def _key_range(column: str, beginning: str) -> tuple[str, tuple[Any, ...]]:
     return where, (beginning, end, len(beginning), beginning)
 
 
-def _orphans(shape: SqliteShape, name: str, table: SqliteTable) -> tuple[str, tuple[Any, ...]]:
-    """The statement that counts the rows of a child that belong to no session."""
+def _orphan_keys(shape: SqliteShape, name: str, table: SqliteTable) -> tuple[str, tuple[Any, ...]]:
+    """The statement that counts the rows whose keys are of a child, and that no session has."""
     key, keys = quoted(shape.key), shape.children[name]
     root = f"main.{quoted(shape.root)}"
-    if not shape.prefix:
-        column = quoted(keys)
-        return (
-            f"SELECT count(*) FROM {table.sql} NOT INDEXED WHERE {column} IS NULL "
-            f"OR {column} NOT IN (SELECT {key} FROM {root} WHERE {key} IS NOT NULL)"
-        ), ()
     head, _, tail = keys.partition("{id}")
     inside, values = _key_range(shape.key, head)
     roots, more = _key_range(shape.key, shape.prefix)

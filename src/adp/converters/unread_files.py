@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from adp.converters.files.limits import ConvertLimits
-from adp.converters.framing import Frame
+from adp.converters.frames import Frame
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.losses import Losses
 from adp_schema.protocols import Converter, RawRecord
@@ -109,7 +109,7 @@ def advice(converters: Iterable[Converter], head: Sequence[Frame], limits: Conve
     tried = [
         attempt(converter, head, limits)
         for converter in converters
-        if converter.container != "session"
+        if converter.container not in ("session", "text")
     ]
     best = max(tried, key=lambda item: (item.used, item.texts + item.calls), default=None)
     if best is None or best.is_idle:

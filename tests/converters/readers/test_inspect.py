@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import zipfile
+import zlib
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from tests.converters.readers.samples_store import convert, example, real
@@ -135,3 +138,88 @@ def test_real_files(number, tmp_path):
     assert sql("select count(*) n from observations")[0]["n"] == max(tools, final)
     lone = sum(m["role"] != "tool" for s in samples for m in s["messages"]) if models else 0
     assert sql("select count(*) n from steps")[0]["n"] >= lone
+
+
+def test_a_list_of_events_is_a_run_of_no_task():
+    rows = example("inspect", "events.json")
+    (main,) = rows["trajectories"]
+    assert "task_id" not in main
+    assert json.loads(main["extra"])["expected"] == {"calls": 17}
+    assert [step["source"] for step in rows["steps"]] == ["system", "user", "agent"]
+    assert rows["observations"][0]["call_id"] == "call_e1"
+    assert "tasks" not in rows or rows["tasks"] == []
+
+
+def archive(path, samples, **members):
+    """An ``.eval`` archive."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, value in members.items():
+            file.writestr(f"{name.replace('__', '/')}.json", json.dumps(value))
+        for name, value in samples.items():
+            file.writestr(f"samples/{name}.json", json.dumps(value))
+    return path
+
+
+def test_an_archive_is_read_whole_and_its_header_stands_once(tmp_path):
+    """The first sample of the task is missing, as in a run that was stopped."""
+    sample = json.loads(EXAMPLE.read_text(encoding="utf-8"))
+    summary = {"id": 5, "epoch": 1, "input": "?", "target": "!"}
+    about = {"eval_id": "e", "task": "sums", "model": "m", "dataset": {"sample_ids": [4, 5, 6]}}
+    path = archive(
+        tmp_path / "log.eval",
+        {f"{number}_epoch_1": {**sample, "id": number} for number in (5, 6)},
+        _journal__start={"version": 2, "eval": about},
+        _journal__summaries__1=[summary, {**summary, "id": 6}],
+        reductions=[{"scorer": "graded", "samples": [{"value": 0.75}]}],
+    )
+    sql = convert(path, tmp_path / "store")
+    mains = sql(
+        "select source_id, task_id, extra, losses from trajectories where parent_id is null"
+    )
+    assert [it["source_id"] for it in mains] == ["e/5_1", "e/6_1"]
+    logs = [json.loads(it["extra"]).get("log") for it in mains]
+    assert logs[0]["eval"]["dataset"]["sample_ids"] == [4, 5, 6]
+    assert logs[0]["reductions"][0]["samples"] == [{"value": 0.75}]
+    assert logs[1] is None
+    extra = json.loads(mains[0]["extra"])
+    assert extra["attachments"] == {}
+
+
+def member(path, info):
+    """The JSON of a member, decompressed by the kind that it says."""
+    data = path.read_bytes()[info.header_offset :]
+    start = 30 + int.from_bytes(data[26:28], "little") + int.from_bytes(data[28:30], "little")
+    data = data[start : start + info.compress_size]
+    if info.compress_type == 8:
+        data = zlib.decompress(data, -15)
+    elif info.compress_type == 93:
+        data = pa.CompressedInputStream(pa.BufferReader(data), "zstd").read()
+    return json.loads(data)
+
+
+@pytest.mark.parametrize("number", range(15))
+def test_real_archives(number, tmp_path):
+    paths = real("formats*/inspect_ai/*.eval", "inspect/**/*.eval")
+    if number >= len(paths):
+        pytest.skip("there are fewer files")
+    with zipfile.ZipFile(paths[number]) as file:
+        infos = [info for info in file.infolist() if info.filename.startswith("samples/")]
+    samples = [member(paths[number], info) for info in infos]
+    sql = convert(paths[number], tmp_path / "store")
+    mains = sql("select * from trajectories where parent_id is null")
+    assert sorted((json.loads(it["extra"])["id"], it["attempt"] + 1) for it in mains) == sorted(
+        (sample["id"], sample["epoch"]) for sample in samples
+    )
+    assert sum("log" in json.loads(it["extra"]) for it in mains) == 1
+    calls = 0
+    for sample in samples:
+        messages = {}
+        for event in sample.get("events", []):
+            if event["event"] == "model":
+                outputs = [choice["message"] for choice in event["output"]["choices"][:1]]
+                messages |= {message.get("id") or id(message): message for message in outputs}
+        messages = messages or dict(enumerate(sample["messages"]))
+        calls += sum(len(message.get("tool_calls") or []) for message in messages.values())
+    assert sql("select count(*) n from tool_calls")[0]["n"] == calls
+    scored = [sample for sample in samples if sample.get("scores") or sample.get("score")]
+    assert sum(it["judge"] is not None for it in mains) == len(scored)

@@ -6,6 +6,8 @@ import json
 import random
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import adp
@@ -176,6 +178,85 @@ def test_mlflow():
     assert example("mlflow", "version2.json").rows["steps"][-1]["text"] == "Kneaded."
 
 
+def test_records_of_logs():
+    reading = example("otlp", "logs.jsonl")
+    runs = {
+        row["source_id"][:6] + row["source_id"][-1]: row for row in reading.rows["trajectories"]
+    }
+    assert list(runs) == ["c000001", "sift-11", "c000003", "c000004", "cc-99"]
+    assert json.loads(runs["c000001"]["rewards"]) == {"fineness": 0.625}
+    spoken = {}
+    for row in steps(reading):
+        if row["kind"] != "event":
+            spoken.setdefault(row["seq"], []).append((row["source"], row.get("text")))
+    assert list(spoken.values()) == [
+        [("system", "You grind."), ("user", "Grind the rye."), ("agent", None),
+         ("agent", "Two sacks.")],
+        [("system", "You sift."), ("user", "Sift it."), ("agent", "Sifted.")],
+        [("user", "Sack it."), ("agent", "Sacked.")],
+        [("user", "Is it open?"), ("agent", "It is.")],
+        [("user", "Mend the wheel"), ("agent", None), ("agent", None)],
+    ]  # fmt: skip
+    results = [(row["call_id"], row.get("text"), row.get("is_error"), row.get("duration_ms"))
+               for row in reading.rows["observations"]]  # fmt: skip
+    assert results == [("g7", "two sacks", None, 80.0), ("toolu_3", None, True, 45.0)]
+    turns = [it for it in steps(reading, "llm_turn") if it["model"] == "m-33"]
+    assert [(it["tokens_in"], it["tokens_out"], it["cost_usd"]) for it in turns] == [
+        (934, 61, 0.0125), (936, 9, 0.002)]  # fmt: skip
+
+
+def test_a_score_is_a_reward_and_an_event_keeps_its_time():
+    reading = example("otlp", "logs.jsonl")
+    turn = next(it for it in steps(reading) if it.get("native_id") == "c100000000000004")
+    events = json.loads(turn["extra"])["events"]
+    times = [it["timeUnixNano"][10:13] for it in events]
+    assert times == ["201", "202", "203", "204", "299", "300"]
+
+
+def rows_without_ids(store: str) -> list[list[dict]]:
+    sql = "SELECT * EXCLUDE (seq, trajectory_id, extra) FROM {} ORDER BY ALL"
+    tables = ("steps", "tool_calls", "observations")
+    return [adp.query(store, sql.format(name)).to_pylist() for name in tables]
+
+
+def frame_row(span: dict) -> dict:
+    """A span as a row of Phoenix's data frame: a column for each attribute, keys that are paths."""
+    row = {key: span[key] for key in ("name", "span_kind", "parent_id", "start_time", "end_time",
+                                      "status_code", "status_message", "events")}  # fmt: skip
+    row |= {f"context.{key}": value for key, value in span["context"].items()}
+    row |= {f"attributes.{key}": value for key, value in span["attributes"].items()}
+    for key in ("input", "output"):
+        messages = row.get(f"attributes.llm.{key}_messages", [])
+        for number, item in enumerate(messages):
+            flat = {f"message.{name}": value for name, value in item["message"].items()}
+            for call in flat.get("message.tool_calls", []):
+                inner = call.pop("tool_call")
+                call |= {"tool_call.id": inner["id"]} | {
+                    f"tool_call.function.{name}": value for name, value in inner["function"].items()
+                }
+            messages[number] = flat
+    return row
+
+
+@pytest.mark.parametrize("form", ["parquet", "documents", "lines"])
+def test_spans_of_a_file_are_a_session_however_they_are_laid_out(form, tmp_path):
+    spans = json.loads(lines(EXAMPLES / "otlp" / "phoenix.json"))["data"]
+    path = tmp_path / ("spans.parquet" if form == "parquet" else "spans.json")
+    if form == "parquet":
+        rows = [frame_row(span) for span in spans]
+        names = dict.fromkeys(name for row in rows for name in row)
+        columns = {name: [row.get(name) for row in rows] for name in names}
+        pq.write_table(pa.table(columns), path)
+    else:
+        path.write_text("\n".join(json.dumps(it, indent=2 if form == "documents" else None)
+                                  for it in spans))  # fmt: skip
+    stores = [str(tmp_path / "frame"), str(tmp_path / "document")]
+    manifest = adp.convert([str(path)], stores[0]).manifest
+    adp.convert([str(EXAMPLES / "otlp" / "phoenix.json")], stores[1])
+    assert manifest.counts.used == manifest.counts.records == 1
+    assert rows_without_ids(stores[0]) == rows_without_ids(stores[1])
+
+
 # ---- real files ------------------------------------------------------------------------------
 
 
@@ -248,7 +329,7 @@ def test_real_spans_of_the_vercel_ai_sdk():
 
 
 @pytest.mark.parametrize("number", [1, 3])
-def test_real_spans_of_visual_studio(number):
+def test_real_spans_of_visual_studio(number, tmp_path):
     name = f"agentsview__sample-{number}_VSGitHubCopilot_traces.jsonl"
     path = sample("formats_new", "vscode_copilot_otel", name)
     spans = real_spans(path)
@@ -259,6 +340,10 @@ def test_real_spans_of_visual_studio(number):
     results = [it["gen_ai.tool.call.result"] for it in tools]
     assert [row["text"] for row in reading.rows["observations"]] == results
     assert all(json.loads(row["extra"])["content"] for row in steps(reading, "llm_turn"))
+    adp.convert([str(path)], str(tmp_path / "store"))
+    assert adp.query(str(tmp_path / "store"), "SELECT contents FROM completeness").to_pylist() == [
+        {"contents": "missing"}
+    ]
 
 
 def test_real_trace_of_mlflow():

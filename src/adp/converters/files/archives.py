@@ -16,7 +16,6 @@ SUFFIXES = frozenset({".zip", ".eval"})
 MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
 _READABLE = frozenset({STORED, DEFLATED, BZIP2, ZSTANDARD})
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
-_INSPECT = frozenset({"header.json", "_journal/start.json"})
 
 
 @lru_cache(maxsize=8)
@@ -46,13 +45,6 @@ def data_start(handle: BinaryIO, info: ZipInfo) -> int | None:
     if magic != MAGIC[0]:
         return None
     return info.header_offset + _LOCAL_HEADER.size + int(name) + int(extra)
-
-
-def fault_of(infos: tuple[ZipInfo, ...]) -> str:
-    """Why an archive is not read as a folder of files while no format reads its members."""
-    if _INSPECT & {info.filename for info in infos}:
-        return "it is an evaluation log of Inspect AI; this format is not read yet"
-    return ""
 
 
 def member_fault(info: ZipInfo) -> str:

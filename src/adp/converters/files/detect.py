@@ -10,6 +10,7 @@ from adp.converters import json_layout
 from adp.converters.files import sqlite
 from adp.converters.files.json_values import JsonScanner, is_closed
 from adp.converters.files.limits import ConvertLimits
+from adp.converters.files.otlp_protobuf import delimiter
 from adp.converters.files.streams import InputPlace, InputStream
 from adp.converters.files.walk import COMPRESSIONS
 from adp_schema import jsontext
@@ -71,6 +72,8 @@ def detect(
     if why := _unread(head):
         return place, None, why
     framing = _framing(place, _is_lines(name), head, limits)
+    if framing is None and delimiter(head) is not None:
+        framing = "protobuf"
     return place, framing, "" if framing else "it is not JSON, JSON Lines or Parquet"
 
 

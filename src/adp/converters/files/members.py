@@ -96,19 +96,16 @@ def archive_kind(path: str, name: str, named: bool) -> str:
         return ""
 
 
-def zip_listing(place: InputPlace, is_inspect_read: bool) -> ArchiveListing:
+def zip_listing(place: InputPlace) -> ArchiveListing:
     """What is in a zip archive.
 
     Args:
         place: the archive.
-        is_inspect_read: whether a format reads the members of a log of Inspect AI.
     """
     try:
         infos = archives.members(place.path, place.size, place.mtime_ns)
     except (OSError, zipfile.BadZipFile, NotImplementedError, ValueError) as error:
         return ArchiveListing([], f"the zip archive is damaged ({error})")
-    if not is_inspect_read and (fault := archives.fault_of(infos)):
-        return ArchiveListing([], fault)
     members = []
     for index, info in enumerate(infos):
         inside = InputPlace(place.path, place.size, place.mtime_ns, index, info.compress_size)

@@ -58,6 +58,8 @@ class SqliteShape:
         needs: ``table.column`` of all that makes a database one of this format.
         prefix: of a table of keys and values: the rows with a key that begins so are the records,
             and the rest of the key is the id.
+        through: for a child whose table does not name the record: its column that names a row of
+            another child, and that child, whose rows have the column ``id``.
     """
 
     root: str
@@ -67,6 +69,7 @@ class SqliteShape:
     shared: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     prefix: str = ""
+    through: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse keys without a beginning of their own.

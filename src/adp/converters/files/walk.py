@@ -16,6 +16,9 @@ ARCHIVES = frozenset({".zip", ".eval", ".tar", ".tgz"})
 RECORDS = frozenset({".json", ".jsonl", ".ndjson", ".traj"})
 DATABASES = frozenset({".db", ".sqlite", ".sqlite3", ".vscdb"})
 DATA_SUFFIXES = RECORDS | {".parquet"} | ARCHIVES | DATABASES
+TEXT_ENDS = ("chat.history.md",)
+"""Ends of names of logs that are texts; they are found even where their name begins with a dot."""
+
 _MAGIC = re.compile(r"[*?\[]")
 STORE_MARKS = ("adp.json", "growing.json")
 """Files that only a store has."""
@@ -32,6 +35,8 @@ def is_data(name: str) -> bool:
     suffixes = [suffix.lower() for suffix in PurePosixPath(name).suffixes]
     if not suffixes:
         return False
+    if name.endswith(TEXT_ENDS):
+        return True
     if suffixes[-1] in COMPRESSIONS:
         return len(suffixes) > 1 and (suffixes[-2] in RECORDS or suffixes[-2] == ".tar")
     return suffixes[-1] in DATA_SUFFIXES
@@ -61,6 +66,8 @@ def is_archive_name(name: str) -> bool:
 def is_hidden(relative: str) -> bool:
     """Whether a path leads through a name that begins with a dot, or is made by macOS."""
     parts = [part for part in relative.split("/") if part not in (".", "..")]
+    if parts and parts[-1].endswith(TEXT_ENDS):
+        parts.pop()
     return any(part.startswith(".") or part == "__MACOSX" for part in parts)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Raw
 
@@ -162,6 +162,19 @@ def free_text(columns: Columns, text: str) -> Columns:
     return columns | {"arguments_raw": text, "arguments_kind": "text"}
 
 
+def drop_repeated(source: SourceObject, written: Mapping[str, Raw]) -> None:
+    """Drop the values that another object has under the same keys, layout aside.
+
+    Args:
+        source: what a reply of the API says, beside a message that was made of it.
+        written: the values of the message.
+    """
+    for key, raw in list(source.values.items()):
+        other = written.get(key)
+        if other is not None and jsontext.one_line(other) == jsontext.one_line(raw):
+            del source.values[key]
+
+
 class MessagePool:
     """Messages that were kept once, so that a list that repeats them can refer to them."""
 
@@ -176,7 +189,7 @@ class MessagePool:
         self._texts.append(text)
 
     def has(self, text: str) -> bool:
-        """Whether a message was noted, by its text on one line."""
+        """Whether a message of these characters, on one line, was noted."""
         return text in self._places
 
     def references(self, messages: list[Raw]) -> list[Raw | list[int]]:

@@ -18,7 +18,8 @@ class ObservationDraft:
     """What came back.
 
     Attributes:
-        columns: its columns; those of ``parts`` and ``extra`` are added.
+        columns: its columns; those of ``parts`` and ``extra`` are added. A step under ``call_step``
+            stands for its number, where the source keeps a result inside its call.
         answers: the call id that the source wrote.
         by_order: without an id it answers the oldest open call of the last calling step.
         parts: its content.
@@ -211,6 +212,9 @@ def _emit_step(step: StepDraft, builder: RowBuilder) -> None:
 
 def _emit_observation(draft: ObservationDraft, builder: RowBuilder) -> None:
     columns = {"source": "environment", **draft.columns, **draft.parts.columns()}
+    caller = columns.get("call_step")
+    if caller is not None:
+        columns["call_step"] = caller.number
     _set_extra(columns, draft.extra)
     builder.observation(columns, answers=draft.answers, by_order=draft.by_order)
 

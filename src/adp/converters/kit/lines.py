@@ -45,7 +45,8 @@ def log_lines(
         else:
             why = "the line is no JSON" if data is None else "the line is no object"
             losses.add(path, f"{why}; its text is kept in an event")
-            yield SourceObject(None, path, losses), bytes(raw).decode("utf-8", "backslashreplace")
+            text = bytes(raw).decode("utf-8", "backslashreplace")
+            yield SourceObject(None, path, losses), jsontext.unmark_json(text)
     if not usable:
         raise RecordError("no line is a JSON object")
 

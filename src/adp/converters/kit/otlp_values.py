@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.span_blocks import plain, unwrapped
-from adp.converters.reading import BRACE, BRACKET, QUOTE
+from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE
 from adp_schema import jsontext
 from adp_schema.losses import Losses
 
@@ -54,7 +54,7 @@ def _items(raw: Raw) -> list[Raw] | None:
 
 
 def _pairs(items: list[Raw], attributes: dict[str, Raw]) -> bool:
-    """Add attributes by their keys; False when pair of them is none, or is there already."""
+    """Add attributes by their keys; False when a pair is none, or is there already."""
     for item in items:
         values = jsontext.decode_object(item) if jsontext.first_byte(item) == BRACE else {}
         if set(values) != {"key", "value"} or jsontext.first_byte(values["key"]) != QUOTE:
@@ -84,7 +84,9 @@ def take_attributes(source: SourceObject, losses: Losses) -> SourceObject:
         attributes.values = dict(_flat(SourceObject(raw, attributes.path, losses), ""))
     for key in [key for key in source.values if key.startswith("attributes.")]:
         name = key.removeprefix("attributes.")
-        if name not in attributes.values:
+        if jsontext.first_byte(source.values[key]) == NULL:
+            source.drop(key)  # a data frame has every column in every row
+        elif name not in attributes.values:
             attributes.values[name] = source.values.pop(key)
     if raw is not None and jsontext.first_byte(raw) in (BRACE, BRACKET):
         source.adopt("attributes", attributes)

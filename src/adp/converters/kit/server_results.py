@@ -6,7 +6,7 @@ an error has its type.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from msgspec import Raw
 
@@ -14,16 +14,27 @@ from adp.converters.kit.drafts import ObservationDraft
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.reading import BRACE, BRACKET
 from adp_schema import jsontext
+from adp_schema.builder import RowBuilder
+from adp_schema.losses import Losses
+from adp_schema.parts import Parts
 
-if TYPE_CHECKING:
-    from adp.converters.kit.blocks import BlockReader
+
+class PartReader(Protocol):
+    """What reads the parts of such a result: the reader of content blocks."""
+
+    builder: RowBuilder
+    losses: Losses
+
+    def part(self, block: SourceObject, parts: Parts) -> None:
+        """Read a block that is text, reasoning or media; any other is kept whole."""
+
 
 _TEXTS = ("stdout", "content", "text", "title", "body")
 """Where the text of such a result is."""
 
 
 def read_server_result(
-    reader: BlockReader, raw: Raw | None, observation: ObservationDraft, path: str
+    reader: PartReader, raw: Raw | None, observation: ObservationDraft, path: str
 ) -> bool:
     """Read the content of a result of a server tool.
 
@@ -47,7 +58,7 @@ def read_server_result(
     return True
 
 
-def _item(reader: BlockReader, source: SourceObject, observation: ObservationDraft) -> None:
+def _item(reader: PartReader, source: SourceObject, observation: ObservationDraft) -> None:
     kind = source.word("type")
     if not kind.endswith(("_result", "_error")):
         reader.part(source, observation.parts)

@@ -8,10 +8,18 @@ from typing import Any
 from msgspec import Raw
 
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.span_blocks import items_of, plain, unwrapped
-from adp.converters.kit.span_payloads import take_request, take_response
+from adp.converters.kit.span_blocks import items_of, plain, undotted, unwrapped
+from adp.converters.kit.span_events import has_messages, take_messages
+from adp.converters.kit.span_payloads import (
+    set_cost,
+    take_request,
+    take_response,
+    take_tools,
+    take_use,
+)
 from adp.converters.kit.span_tables import (
     CLAUDE,
+    CLAUDE_NAMES,
     COLUMNS,
     CONVERSATION,
     COSTS,
@@ -23,7 +31,7 @@ from adp.converters.kit.span_tables import (
     VERCEL,
 )
 from adp.converters.kit.span_tree import AGENT, EVENT, LLM, TOOL, TraceSpan
-from adp.converters.reading import BRACE, BRACKET, QUOTE
+from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE
 from adp_schema import jsontext
 from adp_schema.losses import Losses
 
@@ -59,12 +67,12 @@ def _kind(span: TraceSpan, losses: Losses) -> str:
     if operation in VERCEL:
         return VERCEL[operation]
     if is_claude(span):
-        return {"claude_code.llm_request": LLM, "claude_code.tool": TOOL}.get(span.name, EVENT)
+        return CLAUDE_NAMES.get(span.name, EVENT)
     if "gen_ai.tool.call.id" in attributes or "gen_ai.tool.name" in attributes:
         return TOOL
     spoken = ("gen_ai.prompt.0.role", "gen_ai.prompt.0.content", "gen_ai.completion.0.role",
               "gen_ai.completion.0.content", "gen_ai.input.messages", "request_data")  # fmt: skip
-    return LLM if any(key in attributes for key in spoken) else EVENT
+    return LLM if any(key in attributes for key in spoken) or has_messages(span) else EVENT
 
 
 def is_claude(span: TraceSpan) -> bool:
@@ -74,6 +82,8 @@ def is_claude(span: TraceSpan) -> bool:
 
 def take(span: TraceSpan) -> None:
     """Take what a model's turn or a call says from the attributes of a span."""
+    if span.end is None and span.attributes.word("duration_ms").isdecimal():
+        span.columns["duration_ms"] = float(span.attributes.text("duration_ms") or "nan")
     if span.kind == TOOL:
         _take_use(span)
         return
@@ -122,24 +132,25 @@ def _take_usage(span: TraceSpan) -> None:
         numbers = [usage.integer_at(key) for key in names]
         span.columns[column] = next((it for it in numbers if it is not None), None)
     if is_claude(span) and "input_tokens" in usage:
-        for key, column in CLAUDE.items():
-            span.columns[column] = usage.integer_at(key)
+        counts = {key: _count(usage, key) for key in CLAUDE}
+        span.columns |= {CLAUDE[key]: count for key, count in counts.items()}
         parts = ("input_tokens", "cache_read_tokens", "cache_creation_tokens")
-        span.columns["tokens_in"] = sum(usage.integer_at(key) or 0 for key in parts)
-    for key in COSTS:
-        if key in usage and usage.first(key) in b"-0123456789":
-            span.columns["cost_usd"] = float(bytes(usage.values[key]))
-            break
+        span.columns["tokens_in"] = sum(counts[key] or 0 for key in parts)
+    set_cost(span, *(usage.values.get(key) for key in COSTS))
+
+
+def _count(usage: SourceObject, key: str) -> int | None:
+    """A number of tokens, which records of logs write as a string."""
+    text = usage.word(key)
+    return int(text) if text.isdecimal() and len(text) < 19 else usage.integer_at(key)
 
 
 def _take_tools(span: TraceSpan) -> None:
     attributes = span.attributes
-    for key in ("gen_ai.tool.definitions", "ai.prompt.tools", "gen_ai.request.tools"):
-        inner = unwrapped(attributes.values.get(key))
-        if inner is not None and jsontext.first_byte(inner) == BRACKET:
-            attributes.drop(key)
-            span.tools = inner
-            return
+    take_tools(span, attributes, "gen_ai.tool.definitions", "ai.prompt.tools",
+               "gen_ai.request.tools")  # fmt: skip
+    if span.tools is not None:
+        return
     rows = nested(attributes, "llm.tools.") or nested(attributes, "llm.request.functions.")
     tools = []
     for row in rows:
@@ -157,7 +168,7 @@ def nested(attributes: SourceObject, prefix: str) -> list[Raw]:
     whole = attributes.values.get(prefix[:-1])
     if whole is not None and jsontext.first_byte(whole) == BRACKET:
         attributes.drop(prefix[:-1])
-        return items_of(whole)
+        return [undotted(item) for item in items_of(whole)]
     keys = [key for key in attributes.values if key.startswith(prefix)]
     keys = [key for key in keys if key[len(prefix) :].split(".")[0].isdecimal()]
     tree: dict[str, Any] = {}
@@ -208,7 +219,7 @@ def _take_prompt(span: TraceSpan) -> None:
     messages = (
         _messages(attributes, "gen_ai.input.messages", "ai.prompt.messages")
         or nested(attributes, "llm.input_messages.") or nested(attributes, "gen_ai.prompt.")
-        or _from_events(span, answers=False) or _all_messages(span)
+        or take_messages(span, answers=False) or _all_messages(span)
     )  # fmt: skip
     span.prompt.extend(messages)
     if messages:
@@ -235,7 +246,7 @@ def _take_answers(span: TraceSpan) -> None:
         _messages(attributes, "gen_ai.output.messages")
         or nested(attributes, "llm.output_messages.")
         or nested(attributes, "gen_ai.completion.")
-        or _from_events(span, answers=True)
+        or take_messages(span, answers=True)
     )
     if listed:
         span.answers = [[it] for it in listed]
@@ -267,56 +278,6 @@ def _vercel_answer(attributes: SourceObject) -> Raw | None:
     return plain({"role": "assistant", **message}) if message else None
 
 
-_EVENTS = {"gen_ai.system.message": "system", "gen_ai.user.message": "user",
-           "gen_ai.assistant.message": "assistant", "gen_ai.tool.message": "tool",
-           "gen_ai.choice": "assistant"}  # fmt: skip
-
-
-def _from_events(span: TraceSpan, *, answers: bool) -> list[Raw]:
-    """The messages that stand in events of a span, or in an attribute that lists events."""
-    out: list[Raw] = []
-    for place, key in ((span.source, "events"), (span.attributes, "events")):
-        inner = unwrapped(place.values.get(key))
-        left: list[Raw] = []
-        for raw in (
-            items_of(inner) if inner is not None and jsontext.first_byte(inner) == BRACKET else []
-        ):
-            message = _event_message(raw, span, answers=answers)
-            (left if message is None else out).append(raw if message is None else message)
-        if out:
-            place.values[key] = plain(left)
-            break
-    return out
-
-
-def _event_message(raw: Raw, span: TraceSpan, *, answers: bool) -> Raw | None:
-    if jsontext.first_byte(raw) != BRACE:
-        return None
-    event = SourceObject(raw, f"{span.source.path}.events", span.source.losses)
-    name = event.word("event.name") or event.word("name")
-    if name not in _EVENTS or (name == "gen_ai.choice") != answers:
-        return None
-    for key in ("attributes", "body"):
-        if event.first(key) == BRACE:
-            body = event.child(key)
-            event.values = {**body.values, **event.values}
-            body.values = {}
-    event.drop("event.name", "name")
-    event.values["event"] = plain(name)
-    message = event.child("message")
-    if message:
-        event.values = {**event.values, **message.values}
-        message.values = {}
-    event.values.setdefault("role", plain(_EVENTS[name]))
-    for key in ("tool_calls", "content"):
-        inner = unwrapped(event.values.get(key))
-        if inner is not None and jsontext.first_byte(inner) == BRACKET:
-            event.values[key] = inner
-    if name == "gen_ai.tool.message" and "tool_call_id" not in event and "id" in event:
-        event.values["tool_call_id"] = event.values.pop("id")
-    return plain(event.values)
-
-
 def _take_use(span: TraceSpan) -> None:
     attributes, use = span.attributes, span.use
     name = take_first(attributes, USE["name"])
@@ -324,16 +285,9 @@ def _take_use(span: TraceSpan) -> None:
     use.name = use.name or span.name.removeprefix("execute_tool ").removesuffix(".tool") or None
     call_id = take_first(attributes, USE["call_id"])
     use.call_id = None if call_id is None else _word(call_id)
-    for part in ("arguments", "result"):
-        for key in USE[part]:
-            if key in attributes and bytes(attributes.values[key]) != b"null":
-                setattr(use, part, attributes.take(key))
-                break
-    if use.result is not None and use.call_id is None:
-        inner = unwrapped(use.result)
-        values = SourceObject(inner, span.source.path, attributes.losses)
-        use.call_id = (values.child("data") or values.child("kwargs") or values).word(
-            "tool_call_id") or None  # fmt: skip
+    present = [next((key for key in USE[part] if attributes.first(key) not in (0, NULL)), "")
+               for part in ("arguments", "result")]  # fmt: skip
+    take_use(span, attributes, *present)
     executed = [span, *(it for it in span.below if is_claude(it))]
     success = [bytes(it.attributes.values.get("success", b"")) for it in executed]
     if span.failed() or any(word in (b"false", b'"false"') for word in success):

@@ -47,6 +47,27 @@ def plain(value: Any) -> Raw:
     return Raw(jsontext.encode(value))
 
 
+def undotted(raw: Raw) -> Raw:
+    """An object whose keys spell paths, as data frames have it, with objects in their place."""
+    if jsontext.first_byte(raw) == BRACKET:
+        return plain([undotted(item) for item in items_of(raw)])
+    if jsontext.first_byte(raw) != BRACE or b"." not in bytes(raw):
+        return raw
+    out: dict[str, Any] = {}
+    for key, value in jsontext.decode_object(raw).items():
+        *outer, last = key.split(".")
+        at = out
+        for name in outer:
+            at = at.setdefault(name, {})
+            if not isinstance(at, dict):
+                return raw
+        if last in at:
+            return raw
+        if jsontext.first_byte(value) != NULL:
+            at[last] = undotted(value)
+    return plain(out)
+
+
 def word_of(raw: Raw | None) -> str:
     """A string; empty for any other value."""
     return (

@@ -22,6 +22,8 @@ from adp.converters.reading import BRACE
 from adp_schema.losses import Losses
 
 Key = tuple[Any, ...]
+NOT_CAPTURED = "not captured"
+"""The value of ``content`` in the extra of a step or a result that was not recorded."""
 
 
 @dataclass(slots=True)
@@ -138,6 +140,8 @@ def see(entry: Entry, message: PromptMessage) -> None:
 def absorb(kept: Item, again: Item) -> None:
     """Keep what the repetition of a message says beyond its first form."""
     merge_extra(kept.extra, again.extra)
+    if again.parts.columns() and kept.extra.get("content") == NOT_CAPTURED:
+        del kept.extra["content"]
     ours = {**kept.columns, **kept.parts.columns()}
     for name, value in {**again.columns, **again.parts.columns()}.items():
         if value is None or ours.get(name) == value or name in ("source", "kind"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from msgspec import Raw
@@ -20,7 +21,7 @@ from adp.converters.kit.span_blocks import (
 )
 from adp.converters.kit.span_tree import TraceSpan
 from adp.converters.kit.usage import GEMINI, OPENAI, UsageKeys, set_usage
-from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE
+from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE, begins
 from adp_schema import jsontext
 from adp_schema.losses import Losses
 from adp_schema.model import Columns
@@ -77,6 +78,43 @@ def take_response(span: TraceSpan, place: SourceObject, key: str) -> bool:
     span.answers = payload.choices
     _fill(span, place, key, payload)
     return True
+
+
+def take_use(span: TraceSpan, place: SourceObject, arguments: str, result: str) -> None:
+    """Take the arguments and the result of a call from a span of a tool.
+
+    Args:
+        span: the span.
+        place: where they are.
+        arguments: key of the arguments.
+        result: key of the result, which may be a message that says what it answers.
+    """
+    use = span.use
+    if place.first(arguments) not in (0, NULL):
+        use.arguments = place.take(arguments)
+    if place.first(result) in (0, NULL):
+        return
+    use.result = place.take(result)
+    message = opened(SourceObject(unwrapped(use.result), place.path, place.losses))
+    use.call_id = use.call_id or message.word("tool_call_id") or None
+
+
+def take_tools(span: TraceSpan, place: SourceObject, *keys: str) -> None:
+    """Take the definitions of tools: the first list, which may stand in a string."""
+    for key in keys:
+        tools = unwrapped(place.values.get(key))
+        if span.tools is None and begins(tools, BRACKET) and len(tools) > 2:
+            place.drop(key)
+            span.tools = tools
+
+
+def set_cost(span: TraceSpan, *costs: Raw | None) -> None:
+    """Fill the column of the cost from the first number, or string of one; the source stays."""
+    for raw in costs:
+        text = word_of(raw) or ("" if raw is None else bytes(raw).decode("utf-8", "replace"))
+        if text[:1] in "-0123456789." and text and span.columns.get("cost_usd") is None:
+            with suppress(ValueError):
+                span.columns["cost_usd"] = float(text)
 
 
 def _fill(span: TraceSpan, place: SourceObject, key: str, payload: Payload) -> None:

@@ -94,6 +94,9 @@ COSTS = ("gen_ai.usage.cost", "operation.cost", "llm.cost.total", "gen_ai.usage.
           "gen_ai.cost.total", "gen_ai.usage.cost_usd", "cost_usd")  # fmt: skip
 USAGE = ("gen_ai.usage.", "llm.token_count.", "llm.usage.", "ai.usage.", "llm.cost.",
           "gen_ai.cost.")  # fmt: skip
+CLAUDE_NAMES = {"claude_code.llm_request": LLM, "claude_code.api_request": LLM,
+                "claude_code.tool": TOOL, "claude_code.tool_result": TOOL}  # fmt: skip
+"""Spans and log records of Claude Code, by name; the others are events."""
 CLAUDE = {"input_tokens": "tokens_in", "output_tokens": "tokens_out",
            "cache_read_tokens": "tokens_cached",
            "cache_creation_tokens": "tokens_cache_write"}  # fmt: skip
@@ -104,7 +107,7 @@ USE: dict[str, tuple[str, ...]] = {
                 "tool_call_id"),
     "arguments": ("gen_ai.tool.call.arguments", "tool_arguments", "ai.toolCall.args",
                   "input.value", "tool.parameters", "traceloop.entity.input",
-                  "langfuse.observation.input", "gen_ai.prompt", "tool_input"),
+                  "langfuse.observation.input", "gen_ai.prompt", "tool_input", "tool_parameters"),
     "result": ("gen_ai.tool.call.result", "tool_response", "ai.toolCall.result", "output.value",
                "traceloop.entity.output", "langfuse.observation.output", "gen_ai.completion",
                "tool_output", "gen_ai.tool.message"),

@@ -20,6 +20,7 @@ from adp.converters.kit.drafts import (
     merge_extra,
 )
 from adp.converters.kit.span_compare import (
+    NOT_CAPTURED,
     Entry,
     Key,
     PromptMessage,
@@ -38,12 +39,10 @@ from adp.converters.kit.span_compare import (
 from adp.converters.kit.span_messages import Group, Item, MessageReader, groups, key_of
 from adp.converters.kit.span_tree import TraceSpan
 from adp.converters.kit.times import number_time
+from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
 from adp_schema.losses import Losses
 from adp_schema.model import Columns
-
-NOT_CAPTURED = "not captured"
-"""The value of ``content`` in the extra of a step whose messages were not recorded."""
 
 
 class AgentRun:
@@ -284,10 +283,11 @@ class AgentRun:
             for name in ("name", "arguments", "arguments_raw"):
                 text = columns.get(name)
                 if text is not None and spelling(call.columns.get(name)) != spelling(text):
-                    merge_extra(call.extra, {f"{name} of the tool's span": text})
+                    written = text if name == "name" else jsontext.unmark_json(text)
+                    merge_extra(call.extra, {f"{name} of the tool's span": written})
         self.answered.add(id(call))
         answers = call.columns.get("call_id")
-        draft = ObservationDraft({"name": use.name}, answers, answers is None)
+        draft = ObservationDraft({"name": use.name, **span.columns}, answers, answers is None)
         if use.call_id not in (None, answers):
             draft.extra["call id of the tool's span"] = use.call_id
         if use.error is not None:

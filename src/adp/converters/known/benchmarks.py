@@ -16,7 +16,6 @@ from adp.converters.known.signature import (
     has,
     kept_as,
     lacks,
-    members,
     no,
     some,
     values,
@@ -38,10 +37,6 @@ _V0_HISTORY = flat(
 
 _V1_KIND = either(ends("Event"), word("Condensation", "UserRejectObservation"))
 _V1_SOURCE = word("agent", "user", "environment", "hook")
-
-
-def _whole_number(value: object) -> bool:
-    return isinstance(value, int)
 
 
 FORMATS: tuple[KnownFormat, ...] = (
@@ -93,26 +88,6 @@ FORMATS: tuple[KnownFormat, ...] = (
         "SWE-agent trajectories as rows",
         first(has("instance_id", trajectory=first(has("role", "text", "system_prompt")))),
     ),
-    KnownFormat(
-        "mini_swe_agent",
-        "a mini-swe-agent run",
-        first(has(trajectory_format=begins("mini-swe-agent"))),
-        outranks=CHAT,
-    ),
-    KnownFormat(
-        "inspect_eval",
-        "an Inspect log (.eval)",
-        kept_as("zip", either(members("header.json"), members("_journal/start.json"))),
-    ),
-    KnownFormat(
-        "inspect_json",
-        "an Inspect log (.json)",
-        kept_as(
-            "object", first(has(version=_whole_number, status=TEXT, eval=has("task", "model")))
-        ),
-    ),
-    KnownFormat("tau_bench", "tau-bench results", first(has("task_id", "reward", "traj", "trial"))),
-    KnownFormat("tau2", "tau2 results", first(has("simulations", "tasks", "info"))),
     KnownFormat(
         "tau_bench_few_shot", "tau-bench examples as text", first(has(messages_display=TEXT))
     ),

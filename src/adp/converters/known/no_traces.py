@@ -20,6 +20,7 @@ from adp.converters.known.signature import (
     lacks,
     objects,
     only,
+    values,
 )
 
 _SCHEMA = both(
@@ -93,6 +94,16 @@ _TESTS: tuple[tuple[str, str, Test], ...] = (
         "the state of a conversation",
         first(has("workspace", "persistence_dir", agent=has("llm"))),
     ),
+    (
+        "tau2_settings",
+        "the settings of tau2-bench beside its simulations",
+        first(both(has("tasks", info=has("agent_info", "user_info")), lacks("simulations"))),
+    ),
+    (
+        "tau2_tasks",
+        "tasks of tau2-bench",
+        first(both(has("id", "user_scenario", "evaluation_criteria"), lacks("messages"))),
+    ),
     ("questions", "questions without runs", every(_QUESTION)),
     (
         "answer_keys",
@@ -120,6 +131,12 @@ _TESTS: tuple[tuple[str, str, Test], ...] = (
         "documentation",
         "examples of a documentation",
         first(has(source=TEXT, examples=first(has("attribute", "value")))),
+    ),
+    ("otlp_metrics", "metrics of OpenTelemetry", first(has("resourceMetrics"))),
+    (
+        "expected_messages",
+        "messages that a test of Langfuse expects",
+        kept_as("object", first(values(every(has(output=has("success")))))),
     ),
     ("word_lists", "lists of texts", _lists_of_text),
 )

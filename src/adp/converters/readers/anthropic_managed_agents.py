@@ -176,8 +176,8 @@ class ManagedSession(SessionLog):
         self.keep(source)
 
     def request_end(self, source: SourceObject) -> None:
-        """The tokens of the request; its turn is the last one."""
-        if self.turn is None:
+        """The tokens of the request; its turn is the last one, which has no other request."""
+        if self.turn is None or "usage" in self.turn.columns:
             self.keep(source)
             return
         take_usage(source, "model_usage", self.turn.columns, ANTHROPIC)

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from msgspec import Raw
 
+from adp.converters.files.sqlite import SqliteShape
 from adp.converters.kit.blocks import call_columns
 from adp.converters.kit.chat import SOURCES
 from adp.converters.kit.drafts import StepDraft, merge_extra
@@ -142,6 +143,13 @@ class CrushReader(LogReader):
     recognised = "the row of a session with prompt_tokens, and messages with parts"
     versions = "reads the tables sessions, messages and files"
     log = CrushSession
+    database = SqliteShape(
+        root="sessions",
+        key="id",
+        children={"messages": "session_id", "files": "session_id"},
+        order={"messages": ("created_at",), "files": ("created_at",)},
+        needs=("sessions.prompt_tokens", "messages.session_id", "messages.parts"),
+    )
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """Rows of the tables; those of Hermes Agent have the same names and other columns."""

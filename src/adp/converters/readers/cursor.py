@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from msgspec import Raw
 
+from adp.converters.files.sqlite import SqliteShape
 from adp.converters.kit.blocks import call_columns
 from adp.converters.kit.drafts import StepDraft, merge_extra
 from adp.converters.kit.key_tables import exit_code, take_columns, take_tools
@@ -199,6 +200,16 @@ class CursorReader(LogReader):
     recognised = "lines of a role and a message, or the rows of a conversation in its databases"
     versions = "reads transcripts, and conversations of the editor and the terminal"
     log = CursorSession
+    database = (
+        SqliteShape(
+            root="cursorDiskKV",
+            key="key",
+            prefix="composerData:",
+            children={"bubbleId": "bubbleId:{id}:"},
+            needs=("cursorDiskKV.value",),
+        ),
+        SqliteShape(root="meta", key="key", shared=("blobs",), needs=("meta.value", "blobs.data")),
+    )
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """A line of a transcript, or the first row of a conversation."""

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from msgspec import Raw
 
+from adp.converters.files.sqlite import SqliteShape
 from adp.converters.kit.blocks import call_columns
 from adp.converters.kit.chat import SOURCES
 from adp.converters.kit.drafts import StepDraft, merge_extra
@@ -150,6 +151,14 @@ class HermesReader(LogReader):
     recognised = "messages beside a system_prompt and a source, or beside a platform and a session"
     versions = "reads exports, JSON documents, and the tables up to schema 30"
     log = HermesSession
+    database = SqliteShape(
+        root="sessions",
+        key="id",
+        children={"messages": "session_id"},
+        order={"messages": ("id",)},
+        shared=("system_prompts",),
+        needs=("sessions.source", "messages.session_id", "messages.role", "messages.tool_calls"),
+    )
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """An export, a document, or rows."""

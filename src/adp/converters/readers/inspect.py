@@ -14,10 +14,11 @@ from typing import Any, ClassVar
 from msgspec import Raw
 
 from adp.converters.kit.drafts import TrajectoryDraft, emit
-from adp.converters.kit.session import LogReader, SessionLog, inner, word
-from adp.converters.kit.source_object import SourceObject, embedded
+from adp.converters.kit.session import LogReader, SessionLog, first_item, inner, word
+from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_end, take_start
 from adp.converters.kit.usage import set_usage
+from adp.converters.readers.inspect_archive import MEMBERS, header_of, is_first, rest_of
 from adp.converters.readers.inspect_events import SampleEvents
 from adp.converters.readers.inspect_parts import (
     Attachments,
@@ -31,6 +32,8 @@ from adp_schema import jsontext
 from adp_schema.model import Columns
 from adp_schema.protocols import Match, SkipRecordError
 
+_EVENTS = frozenset({"span_begin", "sample_init", "step", "model", "state", "tool"})
+"""Events that a list of them begins with."""
 _EVAL = ("eval_id", "run_id", "created", "task", "task_id", "model", "solver")
 
 
@@ -48,10 +51,8 @@ class InspectLog(SessionLog):
         for source, broken in self.sources():
             if broken:
                 raise SkipRecordError("it is no object")
-            if "epoch" in source and "messages" in source:
-                header = self._header()
-                first = self._is_first(source, header)
-                self._sample(source, header, header.rest() if first else {})
+            if "eval" not in source and ("epoch" in source or "events" in source):
+                self._member(source)
                 continue
             samples = source.objects("samples")
             if not samples:
@@ -61,20 +62,12 @@ class InspectLog(SessionLog):
             for number, sample in enumerate(samples):
                 self._sample(sample, header, {} if number else rest)
 
-    def _header(self) -> SourceObject:
-        """The header of the archive that the sample is a member of."""
-        for name in ("header.json", "start.json"):
-            for path, data in self.record.side_files.items():
-                if path.endswith(name):
-                    return embedded(data.decode("utf-8", "replace"), path, self.losses)
-        return SourceObject(None, "$", self.losses)
-
-    def _is_first(self, sample: SourceObject, header: SourceObject) -> bool:
-        """Whether a sample is the one that the header stands with."""
-        data = inner(inner(header.values, "eval"), "dataset").get("sample_ids")
-        items = jsontext.decode_array(data) if data and data != Raw(b"null") else []
-        first = not items or items[0] == sample.values.get("id")
-        return first and sample.integer_at("epoch") in (None, 1)
+    def _member(self, sample: SourceObject) -> None:
+        """A sample of an archive; the first one has what the other members say."""
+        files = self.record.side_files
+        header = header_of(files, self.losses)
+        first = is_first(sample, files, header)
+        self._sample(sample, header, rest_of(files, header, self.losses) if first else {})
 
     # ---- a sample --------------------------------------------------------------------------
 
@@ -98,9 +91,9 @@ class InspectLog(SessionLog):
             self.run.extra["events"] = structure
         if unused := events.unused():
             self.run.extra["message_pool"] = unused
-        for key in ("scores", "score", "target"):
-            if key in sample:
-                sample.values[key] = texts.resolve(sample.values[key])
+        for name in ("scores", "score", "target"):
+            if name in sample:
+                sample.values[name] = texts.resolve(sample.values[name])
         self._task(sample, texts, events)
         self._scores(sample)
         self._outcome(sample, texts, events)
@@ -126,8 +119,9 @@ class InspectLog(SessionLog):
         name = "" if raw is None else _plain(raw)
         epoch = sample.integer_at("epoch", 32)
         task = word(about, "task")
-        columns["task_id"] = f"{task}/{name}" if task else name
-        columns["source_id"] = f"{word(about, 'eval_id') or task or 'sample'}/{name}_{epoch}"
+        if raw is not None:  # a list of events belongs to no task
+            columns["task_id"] = f"{task}/{name}" if task else name
+            columns["source_id"] = f"{word(about, 'eval_id') or task or 'sample'}/{name}_{epoch}"
         columns["session_id"] = sample.text("uuid")
         columns["attempt"] = epoch - 1 if epoch is not None else None
         columns["agent_name"] = word(about, "solver") or self.agent
@@ -138,7 +132,9 @@ class InspectLog(SessionLog):
 
     def _task(self, sample: SourceObject, texts: Attachments, events: SampleEvents) -> None:
         """The task: input, target, choices; the files and the setup of its sandbox."""
-        task: Columns = {"task_id": self.run.columns["task_id"]}
+        task: Columns = {"task_id": self.run.columns.get("task_id")}
+        if task["task_id"] is None:
+            return
         raw = sample.values.get("input")
         if raw is not None and jsontext.first_byte(raw) == QUOTE:
             task["instruction"] = jsontext.decode_value(texts.resolve(raw))
@@ -180,7 +176,8 @@ class InspectLog(SessionLog):
                 columns["final_answer"] = word(score, "answer") or None
         if rewards:
             columns["rewards"] = jsontext.text_of(rewards)
-        columns["judge"] = sample.json_object("scores") or sample.json_object("score")
+        if raws:
+            columns["judge"] = sample.json_object("scores") or sample.json_object("score")
 
     def _outcome(self, sample: SourceObject, texts: Attachments, events: SampleEvents) -> None:
         columns = self.run.columns
@@ -225,21 +222,22 @@ class InspectReader(LogReader):
     name = "inspect"
     title = "Logs of Inspect AI"
     container = "json"
-    recognised = "version, status and eval, or a sample with an epoch and a target"
-    versions = "reads logs of 0.3.40 to 0.3.285: all samples in a document, or a sample a member"
+    recognised = "version, status and eval; a sample with an epoch and a target; a list of events"
+    versions = "reads logs (.json, .eval) of 0.3.40 to 0.3.285, single samples, lists of events"
     log = InspectLog
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """A log, or a sample of one."""
         log = {"version", "status", "eval"} <= set(record) and "task" in inner(record, "eval")
         sample = {"id", "epoch", "input", "target", "messages"} <= set(record)
-        return Match.STAMP if log or sample else Match.NO
+        event = first_item(record, "events")
+        events = word(event, "event") in _EVENTS and "timestamp" in event and "session" not in event
+        return Match.STAMP if log or sample or events else Match.NO
 
     def side_files(self, source_file: str) -> tuple[str, ...]:
-        """The header of the archive that a sample is a member of."""
+        """The other members of the archive that a sample is in."""
         root, middle, _ = source_file.rpartition("/samples/")
-        names = ("header.json", "_journal/start.json")
-        return tuple(f"{root}/{name}" for name in names) if middle else ()
+        return tuple(f"{root}/{name}" for name in MEMBERS) if middle else ()
 
 
 CONVERTER = InspectReader()

@@ -22,6 +22,7 @@ from adp.converters.kit.times import take_time
 from adp.converters.readers.inspect_parts import (
     Attachments,
     SpanTree,
+    aligned,
     identities,
     inputs_of,
     line_of,
@@ -159,6 +160,7 @@ class SampleEvents:
     def _model(self, event: SourceObject, agent: _Agent) -> None:
         inputs = [self.attachments.resolve(raw) for raw in inputs_of(event, self._pool, self._used)]
         names, texts = identities(inputs)
+        names = aligned(names, texts, agent.context, agent.known)
         if agent.context and names[: len(agent.context)] != agent.context:
             roles = [SourceObject(it, "", self.blocks.losses).word("role") for it in inputs]
             same = [name in agent.known for name, role in zip(names, roles, strict=True)
@@ -348,6 +350,7 @@ class SampleEvents:
         main = self._agents[""]
         messages = [self.attachments.resolve(raw) for raw in messages]
         names, texts = identities(messages)
+        names = aligned(names, texts, main.context, main.known)
         for name, text, raw in zip(names, texts, messages, strict=True):
             if name not in main.known:
                 self._message(main, name, text, raw)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from msgspec import Raw
 
+from adp.converters.kit.conversations import message_key
 from adp.converters.kit.drafts import CallDraft, ObservationDraft
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
@@ -87,6 +88,28 @@ def identities(messages: Sequence[Raw], before: Sequence[str] = ()) -> tuple[lis
         names.append(f"{name}#{counts[name]}")
         texts.append(text)
     return names, texts
+
+
+def aligned(
+    names: list[str], texts: list[str], context: Sequence[str], known: Mapping[str, str]
+) -> list[str]:
+    """Identities of messages, those of the context for the messages that differ by the id alone.
+
+    A pool keeps equal messages once, with the id of the first one.
+
+    Args:
+        names: see `identities`.
+        texts: the messages.
+        context: identities of the messages that the list should begin with.
+        known: identity -> message.
+    """
+    out = list(names)
+    for place, (before, text) in enumerate(zip(context, texts, strict=False)):
+        if names[place] == before or before in names or before not in known:
+            continue
+        if message_key(jsontext.raw(known[before])) == message_key(jsontext.raw(text)):
+            out[place] = before
+    return out
 
 
 def score_number(raw: Raw) -> float | None:

@@ -18,7 +18,13 @@ from adp.converters.kit.session import word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.span_attributes import classify
 from adp.converters.kit.span_blocks import plain, unwrapped
-from adp.converters.kit.span_payloads import take_request, take_response
+from adp.converters.kit.span_payloads import (
+    set_cost,
+    take_request,
+    take_response,
+    take_tools,
+    take_use,
+)
 from adp.converters.kit.span_runs import SpanLog
 from adp.converters.kit.span_tree import AGENT, EVENT, LLM, TOOL, TraceSpan, take_times
 from adp.converters.reading import BRACE, BRACKET
@@ -147,12 +153,7 @@ class LangfuseLog(SpanLog):
         _take_usage(span)
         take_request(span, source, "input")
         take_response(span, source, "output")
-        definitions = next((key for key in _names("toolDefinitions") if len(source.values.get(
-            key, b"")) > 2), None)  # fmt: skip
-        if definitions is not None and span.tools is None:
-            inner = unwrapped(source.take(definitions))
-            span.tools = inner
-        span.agent = span.agent or None
+        take_tools(span, source, *_names("toolDefinitions"))
 
     def _take_use(self, span: TraceSpan) -> None:
         source, use, attributes = span.source, span.use, span.attributes
@@ -160,14 +161,9 @@ class LangfuseLog(SpanLog):
             span.name.removeprefix("execute_tool ").removeprefix("running tool: ")
             .removeprefix("tool.")) or None  # fmt: skip
         use.call_id = attributes.word("gen_ai.tool.call.id") or None
-        if source.first("input") not in (0, 0x6E):
-            use.arguments = source.take("input")
-            inner = unwrapped(use.arguments)
-            use.arguments = inner if inner is not None else use.arguments
-        if source.first("output") not in (0, 0x6E):
-            use.result = source.take("output")
-            values = SourceObject(unwrapped(use.result), source.path, self.losses)
-            use.call_id = use.call_id or values.word("tool_call_id") or None
+        take_use(span, source, "input", "output")
+        inner = unwrapped(use.arguments)
+        use.arguments = inner if inner is not None else use.arguments
         if source.word("level") == "ERROR":
             use.error = True
 
@@ -245,13 +241,9 @@ def _take_usage(span: TraceSpan) -> None:
             numbers["tokens_in"] += apart
         span.columns.update(numbers)
     costs = next((it for it in _names("costDetails") if it in source), "")
-    inner = unwrapped(source.values.get(costs))
-    total = SourceObject(inner, source.path, source.losses).values.get("total")
-    for raw in (total, *(source.values.get(it) for it in ("totalCost", "calculatedTotalCost",
-                                                          "total_cost"))):  # fmt: skip
-        if raw is not None and jsontext.first_byte(raw) in b"0123456789":
-            span.columns["cost_usd"] = float(bytes(raw))
-            break
+    record = SourceObject(unwrapped(source.values.get(costs)), source.path, source.losses)
+    totals = ("totalCost", "calculatedTotalCost", "total_cost")
+    set_cost(span, record.values.get("total"), *(source.values.get(key) for key in totals))
 
 
 class LangfuseReader(Format):
@@ -260,6 +252,7 @@ class LangfuseReader(Format):
     name = "langfuse"
     title = "Traces of Langfuse"
     container = "session"
+    gathers_rows = True
     recognised = "a trace with observations, or an observation with a traceId and a type"
     versions = "traces of its API and screens, and rows of its exports"
 

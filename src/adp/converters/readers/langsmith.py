@@ -12,12 +12,18 @@ from adp.converters.kit.drafts import TrajectoryDraft, merge_extra
 from adp.converters.kit.lines import log_lines
 from adp.converters.kit.session import word
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.span_blocks import opened, unwrapped
-from adp.converters.kit.span_payloads import LANGCHAIN, take_request, take_response
+from adp.converters.kit.span_payloads import (
+    LANGCHAIN,
+    set_cost,
+    take_request,
+    take_response,
+    take_tools,
+    take_use,
+)
 from adp.converters.kit.span_runs import SpanLog
 from adp.converters.kit.span_tree import EVENT, LLM, TOOL, TraceSpan, take_times
 from adp.converters.kit.usage import set_usage
-from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE
+from adp.converters.reading import BRACE, BRACKET, NULL
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
@@ -55,14 +61,13 @@ class LangsmithLog(SpanLog):
             listed = [*posts, *patches, *source.objects("runs")]
             if broken:
                 self.left.append(("line", broken))
-            elif listed:
-                for run in listed:
-                    _merge(runs, run.word("id") or f"#{number}", run)
-                self.left.extend(source.rest().items())
-            elif source.word("run_type"):
-                _merge(runs, source.word("id") or f"#{number}", source)
+                continue
+            if not listed and source.word("run_type"):
+                listed = [source]
             else:
                 self.left.extend(source.rest().items())
+            for run in listed:
+                _add(runs, run, f"#{number}")
         if not runs:
             raise RecordError("the record holds no run")
         return [self.span(run) for run in runs.values()]
@@ -97,8 +102,7 @@ class LangsmithLog(SpanLog):
         settings = source.child("extra").child("invocation_params")
         span.columns["model"] = span.attributes.word("ls_model_name") or settings.word("model") or (
             settings.word("model_name")) or None  # fmt: skip
-        if settings.first("tools") == BRACKET:
-            span.tools = settings.take("tools")
+        take_tools(span, settings, "tools")
         outputs = source.child("outputs")
         usage = outputs.json_object("usage_metadata")
         if usage is not None:
@@ -108,9 +112,7 @@ class LangsmithLog(SpanLog):
         for column, key in (("tokens_in", "prompt_tokens"), ("tokens_out", "completion_tokens")):
             if span.columns.get(column) is None:
                 span.columns[column] = source.integer_at(key)
-        cost = source.values.get("total_cost")
-        if span.columns.get("cost_usd") is None and cost is not None:
-            span.columns["cost_usd"] = _number(cost)
+        set_cost(span, source.values.get("total_cost"))
         if "outputs" not in source and outputs:
             source.adopt("outputs", SourceObject(None, "$", self.losses))
             source.values["outputs"] = Raw(jsontext.encode(outputs.rest()))
@@ -120,36 +122,53 @@ class LangsmithLog(SpanLog):
     def _take_use(self, span: TraceSpan) -> None:
         source, use = span.source, span.use
         use.name = span.name or None
-        if source.first("inputs") not in (0, NULL):
-            inputs = SourceObject(source.values["inputs"], source.path, self.losses)
-            alone = set(inputs.values) == {"input"}
-            use.arguments = inputs.take("input") if alone else source.values["inputs"]
-            source.drop("inputs")
-        if source.first("outputs") not in (0, NULL):
-            outputs = SourceObject(source.values["outputs"], source.path, self.losses)
-            alone = set(outputs.values) == {"output"}
-            use.result = outputs.take("output") if alone else source.values["outputs"]
-            source.drop("outputs")
-            message = opened(SourceObject(unwrapped(use.result), source.path, self.losses))
-            use.call_id = message.word("tool_call_id") or None
+        take_use(span, source, "inputs", "outputs")
+        use.arguments = _alone(use.arguments, "input", self.losses)
+        result = _alone(use.result, "output", self.losses)
+        if result is not None and result is not use.result:
+            source.values["outputs"] = result
+            take_use(span, source, "", "outputs")
 
     def complete(self, run: TrajectoryDraft, spans: list[TraceSpan]) -> None:
         """Keep what stood beside the runs, and say why the outermost one failed."""
         left, self.left = self.left, []
         for key, value in left:
             merge_extra(run.extra, {key: value})
-        errors = [it.source.word("error") for it in spans if it.above is None]
+        roots = [it.source for it in spans if it.above is None]
+        errors = [it.word("error") for it in roots]
         if errors and errors[-1]:
             run.columns["error_type"], run.columns["error_message"] = "error", errors[-1]
+        for root in roots[:1]:
+            _set_outcome(root, run)
 
 
-def _number(raw: Raw) -> float | None:
-    """A cost, which is a number or a string of one."""
-    text = jsontext.decode_value(raw) if jsontext.first_byte(raw) == QUOTE else bytes(raw).decode()
-    try:
-        return float(text)
-    except ValueError:
-        return None
+def _alone(raw: Raw | None, key: str, losses: Losses) -> Raw | None:
+    """The value under the only key of an object, where that is what it is called."""
+    source = SourceObject(raw, "$", losses)
+    return source.take(key) if set(source.values) == {key} else raw
+
+
+def _set_outcome(root: SourceObject, run: TrajectoryDraft) -> None:
+    """The example that a trace tries, and the mean of each kind of feedback on it."""
+    run.columns["task_id"] = root.word("reference_example_id") or None
+    stats = SourceObject(root.values.get("feedback_stats"), root.path, root.losses)
+    means = {
+        name: SourceObject(raw, root.path, root.losses).number("avg")
+        for name, raw in stats.values.items()
+    }
+    if rewards := {name: mean for name, mean in means.items() if mean is not None}:
+        run.columns["rewards"] = jsontext.text_of(rewards)
+
+
+def _add(runs: dict[str, SourceObject], run: SourceObject, name: str) -> None:
+    """Add a run, and those that stand inside it."""
+    name = run.word("id") or name
+    children = run.objects("child_runs")
+    _merge(runs, name, run)
+    for number, child in enumerate(children):
+        if "parent_run_id" not in child:
+            child.values["parent_run_id"] = jsontext.raw(jsontext.text_of(name))
+        _add(runs, child, f"{name}.{number}")
 
 
 def _merge(runs: dict[str, SourceObject], name: str, run: SourceObject) -> None:
@@ -175,6 +194,7 @@ class LangsmithReader(Format):
     name = "langsmith"
     title = "Runs of LangSmith"
     container = "session"
+    gathers_rows = True
     recognised = "a run_type beside inputs or a trace_id, or a list of posts of such runs"
     versions = "runs of its exports, and the batches of its clients"
 

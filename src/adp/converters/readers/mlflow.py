@@ -16,11 +16,17 @@ from adp.converters.kit.lines import log_lines
 from adp.converters.kit.session import inner
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.span_blocks import unwrapped
-from adp.converters.kit.span_payloads import take_request, take_response
+from adp.converters.kit.span_payloads import (
+    set_cost,
+    take_request,
+    take_response,
+    take_tools,
+    take_use,
+)
 from adp.converters.kit.span_runs import SpanLog
 from adp.converters.kit.span_tree import AGENT, EVENT, LLM, TOOL, TraceSpan, take_times
 from adp.converters.kit.usage import UsageKeys, set_usage
-from adp.converters.reading import BRACE, BRACKET, QUOTE
+from adp.converters.reading import BRACE, QUOTE
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
@@ -41,7 +47,7 @@ _USAGE = UsageKeys(
 
 
 class MlflowLog(SpanLog):
-    """The traces of assessment file."""
+    """The traces of a file."""
 
     constants: ClassVar[tuple[str, ...]] = ("trace_id", "mlflow.traceRequestId")
 
@@ -108,7 +114,9 @@ class MlflowLog(SpanLog):
             if (raw := _decoded(place.values.get(key))) is not None:
                 place.values[key] = raw
         if span.kind == TOOL:
-            self._take_use(span, place, keys)
+            span.use.name = span.name or None
+            span.use.error = True if span.failed() else None
+            take_use(span, place, *keys)
             return
         attributes = span.attributes
         model = next(
@@ -125,26 +133,10 @@ class MlflowLog(SpanLog):
         costs = SourceObject(
             unwrapped(attributes.values.get("mlflow.llm.cost")), "cost", self.losses
         )
-        cost = costs.values.get("total_cost")
-        if cost is not None and jsontext.first_byte(cost) in b"0123456789":
-            span.columns["cost_usd"] = float(bytes(cost))
-        tools = unwrapped(attributes.values.get("mlflow.chat.tools"))
-        if tools is not None and jsontext.first_byte(tools) == BRACKET:
-            span.tools = tools
-            attributes.drop("mlflow.chat.tools")
+        set_cost(span, costs.values.get("total_cost"))
+        take_tools(span, attributes, "mlflow.chat.tools")
         take_request(span, place, keys[0])
         take_response(span, place, keys[1])
-
-    def _take_use(self, span: TraceSpan, place: SourceObject, keys: tuple[str, str]) -> None:
-        span.use.name = span.name or None
-        if place.first(keys[0]):
-            span.use.arguments = place.take(keys[0])
-        if place.first(keys[1]):
-            span.use.result = place.take(keys[1])
-            values = SourceObject(unwrapped(span.use.result), span.source.path, self.losses)
-            span.use.call_id = values.word("tool_call_id") or None
-        if span.failed():
-            span.use.error = True
 
     def complete(self, run: TrajectoryDraft, spans: list[TraceSpan]) -> None:
         """Add what is known of the traces, and their assessments as rewards."""
@@ -192,6 +184,7 @@ class MlflowReader(Format):
     name = "mlflow"
     title = "Traces of MLflow"
     container = "session"
+    gathers_rows = True
     recognised = "an info with a trace_id or request_id beside data with spans"
     versions = "traces of MLflow 2 and 3, as Trace.to_json writes them"
 

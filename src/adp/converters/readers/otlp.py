@@ -1,8 +1,9 @@
-"""Spans of OpenTelemetry: OTLP JSON, and spans as exporters and Phoenix write them pair by pair.
+"""Spans of OpenTelemetry: OTLP, and spans as exporters, Phoenix and Logfire write them singly.
 
 Conventions read: GenAI in its three generations, OpenInference, OpenLLMetry, the Vercel AI SDK,
-Logfire with Pydantic AI, Langfuse's and LangSmith's attributes, Claude Code, Copilot. An OTLP file
-is pair record, since the spans of pair conversation may be in any of its lines.
+Logfire with Pydantic AI, Langfuse's and LangSmith's attributes, Claude Code, Copilot. A file is one
+record, since the spans of a conversation may be in any of its lines. Records of logs are read
+where they tell of models or tools: as events of their span, or else as spans.
 """
 
 from __future__ import annotations
@@ -18,19 +19,31 @@ from adp.converters.kit.lines import log_lines
 from adp.converters.kit.otlp_values import take_attributes
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.span_attributes import classify, is_claude, take
-from adp.converters.kit.span_blocks import plain, unwrapped
+from adp.converters.kit.span_blocks import items_of, plain, unwrapped
+from adp.converters.kit.span_events import add_events, lift_details, log_event
 from adp.converters.kit.span_runs import SpanLog
 from adp.converters.kit.span_tables import CONVERSATION
 from adp.converters.kit.span_tree import TraceSpan, take_times
-from adp.converters.reading import BRACE, BRACKET
+from adp.converters.reading import BRACE, BRACKET, begins
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
 from adp_schema.losses import Losses
 from adp_schema.protocols import Match, RawRecord
 
-_RESOURCES = ("resourceSpans", "resource_spans", "batches")
-_SCOPES = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans")
+_LISTS = {
+    **dict.fromkeys(("resourceSpans", "resource_spans", "batches"), "spans"),
+    **dict.fromkeys(("resourceLogs", "resource_logs"), "logRecords"),
+}
+"""Lists of resources -> what their scopes hold."""
+_SCOPES = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "scopeLogs",
+           "scope_logs")  # fmt: skip
+_MARKS = {**dict.fromkeys(_LISTS, (b"gen_ai.", b"claude_code.")), "batches": (b'"scopeSpans"',),
+          "resourceSpans": (b"",), "resource_spans": (b"",)}  # fmt: skip
+"""What a list must hold to be of this format."""
+_HOLDERS = ("spans", "data", "traces")
+"""Lists in which services give spans, or traces of spans."""
+_LOG_TIMES = ("timeUnixNano", "time_unix_nano", "observedTimeUnixNano")
 _IDS = {
     "span": ("spanId", "span_id", "context.span_id"),
     "trace": ("traceId", "trace_id", "context.trace_id"),
@@ -47,7 +60,7 @@ _ENDS = ("endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime", "end_ti
 
 
 class OtlpLog(SpanLog):
-    """The spans of pair file."""
+    """The spans of a file."""
 
     constants: ClassVar[tuple[str, ...]] = (
         *CONVERSATION, *_IDS["trace"], "gen_ai.agent.id", "gen_ai.agent.name",
@@ -61,6 +74,9 @@ class OtlpLog(SpanLog):
     def __init__(self, builder: RowBuilder, losses: Losses) -> None:
         super().__init__(builder, losses)
         self.left: list[tuple[str, Any]] = []
+        self.spans: list[TraceSpan] = []
+        self.records: list[tuple[SourceObject, dict[str, Raw]]] = []
+        self.scores: dict[str, dict[str, Raw]] = {}
 
     def lines(self, record: RawRecord) -> list[TraceSpan]:
         """The spans of all lines.
@@ -68,43 +84,94 @@ class OtlpLog(SpanLog):
         Raises:
             RecordError: none of them holds a span.
         """
-        spans: list[TraceSpan] = []
         for source, broken in log_lines(record, self.builder, self.losses):
             if broken:
                 self.left.append(("line", broken))
-                continue
-            before = len(spans)
-            listed = next((key for key in _RESOURCES if source.first(key) == BRACKET), None)
-            if listed is not None:
-                for resource in source.objects(listed):
-                    spans.extend(self._of_resource(resource))
-            elif _is_span(source.values):
-                spans.append(self.span(source, {}))
-            rest = source.rest() if len(spans) == before or listed is not None else {}
-            self.left.extend(rest.items())
-        if not spans:
+            else:
+                self._document(source)
+        self._place_records()
+        if not self.spans:
             raise RecordError("no line holds a span")
-        return spans
+        for span in self.spans:
+            if scores := lift_details(span):
+                self.scores.setdefault(span.trace, {}).update(scores)
+            classify(span, self.losses)
+        return self.spans
 
-    def _of_resource(self, resource: SourceObject) -> Iterator[TraceSpan]:
+    def _document(self, source: SourceObject) -> None:
+        """A line: resources with their spans or records, a span, or an object that holds spans."""
+        if _is_span(source.values):
+            self.spans.append(self.span(source, {}))
+            return
+        if source.first("trace") == BRACE:
+            self._document(source.take_child("trace"))
+        for key, items in _LISTS.items():
+            for resource in source.objects(key):
+                self._resource(resource, items)
+        for key in _HOLDERS:
+            for inner in source.objects(key):
+                self._document(inner)
+        self.left.extend(source.rest().items())
+
+    def _resource(self, resource: SourceObject, items: str) -> None:
         shared = {"resource": _shared(resource, self.losses)} if "resource" in resource else {}
-        any_span = False
-        listed = next((key for key in _SCOPES if resource.first(key) == BRACKET), "scopeSpans")
+        before = len(self.spans) + len(self.records)
+        listed = next((key for key in _SCOPES if resource.first(key) == BRACKET), _SCOPES[0])
         for scope in resource.objects(listed):
             also = dict(shared)
             for key in ("scope", "instrumentationLibrary"):
                 if key in scope:
                     also["scope"] = _shared(scope, self.losses, key)
-            for source in scope.objects("spans"):
-                any_span = True
-                yield self.span(source, also)
+            for source in scope.objects(items) or scope.objects("log_records"):
+                if items == "spans":
+                    self.spans.append(self.span(source, also))
+                else:
+                    self.records.append((source, also))
             self.left.extend(scope.rest().items())
         self.left.extend(resource.rest().items())
-        if not any_span:
+        if len(self.spans) + len(self.records) == before:
             self.left.extend(shared.items())
 
+    def _place_records(self) -> None:
+        """Records of logs become events of their span, or spans where there is none."""
+        by_id = {(span.trace, span.span_id): span for span in self.spans if span.span_id}
+        events: dict[int, list[Raw]] = {}
+        for source, shared in self.records:
+            name, attributes = log_event(source)
+            ids = dict(_ids(source))
+            place = ids.get("trace", ""), ids.get("span", "")
+            if not place[1] and not name.startswith(("gen_ai.", "claude_code.")):
+                self.left.append(("log record", plain(source.rest())))
+            elif not place[1]:
+                session = next((attributes.word(key) for key in CONVERSATION if key in attributes),
+                               "")  # fmt: skip
+                self._record_alone(source, attributes, (place[0] or session, ""), name, shared)
+            else:
+                if place not in by_id:
+                    copy, empty = (SourceObject(None, source.path, self.losses) for _ in "ab")
+                    copy.values = {key: source.values[key] for key in _LOG_TIMES if key in source}
+                    by_id[place] = self._record_alone(copy, empty, place, "", shared)
+                for key, value in shared.items():
+                    if by_id[place].shared.get(key) != value:
+                        by_id[place].shared[f"log {key}"] = value
+                source.drop(*_IDS["trace"])
+                events.setdefault(id(by_id[place]), []).append(plain(source.rest()))
+        for span in self.spans:
+            if id(span) in events:
+                add_events(span, events[id(span)])
+
+    def _record_alone(
+        self, source: SourceObject, attributes: SourceObject, place: tuple[str, str], name: str,
+        shared: dict[str, Raw],
+    ) -> TraceSpan:  # fmt: skip
+        """A span made of a record whose span is not there."""
+        times = take_times(source, _LOG_TIMES, ())
+        span = TraceSpan(source, attributes, place[1], place[0], None, name, **times, shared=shared)
+        self.spans.append(span)
+        return span
+
     def span(self, source: SourceObject, shared: dict[str, Raw]) -> TraceSpan:
-        """A span of OTLP, or of an exporter that writes pair by pair."""
+        """A span of OTLP, or of an exporter that writes spans singly."""
         attributes = take_attributes(source, self.losses)
         shared = dict(shared)
         for key in ("resource", "scope", "instrumentationScope", "instrumentationLibrary"):
@@ -120,10 +187,10 @@ class OtlpLog(SpanLog):
         parent = ids.get("parent") or attributes.word("virtual_parent.genai") or None
         times = take_times(source, _STARTS, _ENDS)
         span = TraceSpan(source, attributes, ids.get("span", ""), ids.get("trace", ""), parent,
-                         source.word("name"), **times, shared=shared)  # fmt: skip
+                         source.word("name") or source.word("span_name"), **times,
+                         shared=shared)  # fmt: skip
         if "openinference.span.kind" not in attributes and source.word("span_kind").isupper():
             attributes.values["openinference.span.kind"] = source.values.pop("span_kind")
-        classify(span, self.losses)
         return span
 
     def take(self, span: TraceSpan) -> None:
@@ -132,7 +199,7 @@ class OtlpLog(SpanLog):
 
     def instruction(self, span: TraceSpan) -> str | None:
         """The prompt that begins an interaction with Claude Code."""
-        return span.attributes.text("user_prompt") if is_claude(span) else None
+        return span.attributes.text("user_prompt", "prompt") if is_claude(span) else None
 
     def complete(self, run: TrajectoryDraft, spans: list[TraceSpan]) -> None:
         """Keep with the first trajectory what stands in the file beside its spans."""
@@ -146,6 +213,11 @@ class OtlpLog(SpanLog):
             run.columns["agent_name"] = service or None
         names = [it.attributes.word("gen_ai.agent.version") for it in spans]
         run.columns["agent_version"] = next((name for name in names if name), None)
+        rewards: dict[str, Raw] = {}
+        for trace in dict.fromkeys(span.trace for span in spans):
+            rewards |= self.scores.get(trace, {})
+        if rewards:
+            run.columns["rewards"] = jsontext.text_of(rewards)
 
 
 def _shared(source: SourceObject, losses: Losses, key: str = "resource") -> Raw:
@@ -164,7 +236,7 @@ def _is_span(values: Mapping[str, Raw]) -> bool:
     plainly = bool({"trace_id", "traceId"} & set(values)) and bool(
         {"span_id", "spanId"} & set(values)
     )
-    return inside or (plainly and "name" in values)
+    return inside or (plainly and bool({"name", "span_name"} & set(values)))
 
 
 def _ids(source: SourceObject) -> Iterator[tuple[str, str]]:
@@ -185,21 +257,23 @@ class OtlpReader(Format):
     name = "otlp"
     title = "OpenTelemetry spans of models and agents"
     container = "session"
+    gathers_rows = True
     recognised = "a list of resourceSpans, or a span with its context and attributes"
     versions = (
-        "OTLP JSON and single spans, with the conventions GenAI, OpenInference, OpenLLMetry, "
-        "Vercel AI SDK and Logfire; protobuf files: let the Collector's file exporter write JSON"
+        "OTLP as JSON and protobuf, and single spans, with the conventions GenAI, OpenInference, "
+        "OpenLLMetry, Vercel AI SDK and Logfire"
     )
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
-        """``resourceSpans``, or a span with a context."""
-        if any(
-            key in record and jsontext.first_byte(record[key]) == BRACKET for key in _RESOURCES[:2]
-        ):
-            return Match.STAMP
-        batches = record.get("batches")
-        if batches is not None and b'"scopeSpans"' in bytes(batches):
-            return Match.STAMP
+        """``resourceSpans``, records of logs about models, or a span with a context."""
+        for key in _LISTS:
+            data = bytes(record.get(key, b""))
+            if data[:1] == b"[" and any(mark in data for mark in _MARKS[key]):
+                return Match.STAMP
+        for key in _HOLDERS:
+            items = items_of(record.get(key))
+            if begins(record.get(key), BRACKET) and items and begins(items[0], BRACE):
+                return self.sniff(jsontext.decode_object(items[0]))
         if "attributes" in record or "context.span_id" in record:
             return Match.STAMP if _is_span(record) else Match.NO
         return Match.NO

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from msgspec import Raw
 
+from adp.converters.files.sqlite import SqliteShape
 from adp.converters.kit.drafts import merge_extra
 from adp.converters.kit.key_tables import take_columns
 from adp.converters.kit.lines import log_lines
@@ -19,7 +20,9 @@ from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
 from adp.converters.readers.opencode.messages import OpencodeMessages, is_over
 from adp.converters.reading import BRACE
+from adp_schema import jsontext
 from adp_schema.errors import RecordError
+from adp_schema.losses import Losses
 from adp_schema.protocols import Match, SkipRecordError
 
 EVENTS = frozenset({"step_start", "step_finish", "text", "tool_use", "reasoning", "error"})
@@ -59,6 +62,8 @@ class OpencodeSession(OpencodeMessages):
             self._rows(source)
         elif source.word("sessionID") and source.first("part") == BRACE:
             self._event(source)
+        elif self.record.side_files and (source.word("role") or "projectID" in source):
+            self._files(source)
         elif self.alone and source.word("type") != "error":
             raise _refused(source)
         else:
@@ -86,6 +91,28 @@ class OpencodeSession(OpencodeMessages):
         for lonely in parts.values():
             self.message(SourceObject(None, source.path, self.losses), lonely)
         self.run.extra.update(source.rest())
+
+    def _files(self, document: SourceObject) -> None:
+        """The old folder, where a session, each message and each part have files of their own."""
+        parts: dict[str, list[SourceObject]] = {}
+        messages: list[SourceObject] = []
+        if document.word("role"):  # the file of its session is missing
+            self.run.columns["session_id"] = document.word("sessionID") or None
+            messages.append(document)
+        else:
+            self._header(document)
+        for path, data in sorted(self.record.side_files.items()):
+            source = SourceObject(data if jsontext.is_valid(data) else None, path, self.losses)
+            if not source:
+                self.run.event(source, {"text": data.decode("utf-8", "backslashreplace")})
+            elif (folders := path.split("/"))[-3:-2] == ["part"]:
+                parts.setdefault(folders[-2], []).append(source)
+            else:
+                messages.append(source)
+        for message in messages:
+            self.message(message, parts.pop(message.word("id"), []))
+        for owner, left in parts.items():
+            self.message(SourceObject(None, owner, self.losses), left)
 
     def _event(self, source: SourceObject) -> None:
         """A part of a message, as it was printed."""
@@ -153,9 +180,31 @@ class OpencodeReader(LogReader):
     recognised = "an export, the rows of a session, or printed events with a sessionID and a part"
     versions = "reads the database, `opencode export` and `run --format json` of version 1"
     log = OpencodeSession
+    database = SqliteShape(
+        root="session",
+        key="id",
+        children={"message": "session_id", "part": "session_id", "todo": "session_id"},
+        order={name: ("time_created", "id") for name in ("message", "part")},
+        shared=("project",),
+        needs=("message.session_id", "message.data", "part.message_id", "part.data"),
+        through={"part": ("message_id", "message")},
+    )
+
+    def linked_files(self, source_file: str, data: bytes) -> list[str]:
+        """Of a session of the old folder its messages, and of a message its parts."""
+        folder, _, _ = source_file.rpartition("/")
+        names = SourceObject(data if jsontext.is_valid(data) else None, "$", Losses())
+        above, _, here = folder.rpartition("/")
+        kind = above.rpartition("/")[2] or above
+        root = f"{above.rpartition('/')[0]}/".removeprefix("/")
+        if kind == "session" and "projectID" in names:
+            return [f"{root}message/{names.word('id')}/*.json"]
+        if kind == "message" and names.word("sessionID") == here:
+            return [f"{root}part/{names.word('id')}/*.json"]
+        return []
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
-        """The three forms; lone files of the old folder are named, but not read."""
+        """The forms; lone messages and parts of the old folder are read with their session."""
         keys = set(record)
         if {"session", "message", "part"} <= keys:
             return Match.STAMP

@@ -1,0 +1,85 @@
+"""Results of tau-bench: a row for each attempt at a task, with its messages and its reward.
+
+The user is simulated by a model; what it says is what a user says. Sources: the code and the
+historical trajectories of the first version.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import ClassVar
+
+from msgspec import Raw
+
+from adp.converters.kit.chat import chat_message
+from adp.converters.kit.session import LogReader, SessionLog, first_item
+from adp.converters.kit.source_object import SourceObject
+from adp.converters.reading import NUMBER
+from adp_schema import jsontext
+from adp_schema.model import Columns
+from adp_schema.protocols import Match
+
+_KEYS = frozenset({"task_id", "reward", "info", "traj"})
+
+
+class TauBenchRow(SessionLog):
+    """One attempt."""
+
+    agent: ClassVar[str | None] = "tau-bench"
+
+    def line(self, source: SourceObject) -> None:
+        """Read a row."""
+        columns = self.run.columns
+        columns["task_id"] = source.name("task_id")
+        columns["attempt"] = source.integer("trial", bits=32)
+        if columns["task_id"] is not None and columns["attempt"] is not None:
+            columns["source_id"] = f"{columns['task_id']}_{columns['attempt']}"
+        columns["reward"] = source.number("reward")
+        if columns["reward"] in (0, 1):
+            columns["success"] = columns["reward"] == 1
+        for message in source.objects("traj"):
+            chat_message(message, self.blocks)
+        info = source.child("info")
+        self._task(info.child("task"))
+        self._rewards(info.child("reward_info"))
+        if "error" in info:
+            columns["error_message"] = info.text("error")
+        self.run.extra.update(source.rest())
+
+    def _task(self, about: SourceObject) -> None:
+        task_id = self.run.columns["task_id"]
+        if task_id is None or not about:
+            return
+        task: Columns = {"task_id": task_id, "instruction": about.text("instruction")}
+        task["expected_calls"] = about.json_list("actions")
+        task["answers"] = about.json_list("outputs")
+        self.builder.task({key: value for key, value in task.items() if value is not None})
+
+    def _rewards(self, about: SourceObject) -> None:
+        """The parts of the reward, such as those for the data base and for what was said."""
+        rewards: dict[str, float] = {}
+        for key, raw in about.child("info").values.items():
+            if jsontext.first_byte(raw) in NUMBER and math.isfinite(float(bytes(raw))):
+                rewards[key] = float(bytes(raw))
+        if rewards:
+            self.run.columns["rewards"] = jsontext.text_of(rewards)
+
+
+class TauBenchReader(LogReader):
+    """The format ``tau_bench``."""
+
+    name = "tau_bench"
+    title = "Results of tau-bench"
+    container = "json_array"
+    recognised = "task_id, reward, info and traj, a list of messages"
+    versions = "reads the rows of the first version, also a single one"
+    log = TauBenchRow
+
+    def sniff(self, record: Mapping[str, Raw]) -> Match:
+        """An attempt with its messages."""
+        is_row = set(record) >= _KEYS and "role" in first_item(record, "traj")
+        return Match.STAMP if is_row else Match.NO
+
+
+CONVERTER = TauBenchReader()
