@@ -236,7 +236,9 @@ class SessionLog:
             return self.begin_step(source, "agent")
         return last
 
-    def context_edit(self, source: SourceObject, boundary: str, *summary_keys: str) -> StepDraft:
+    def context_edit(
+        self, source: SourceObject, boundary: str | None, *summary_keys: str
+    ) -> StepDraft:
         """Add a context edit: ``replace``, by the summary under a key, or ``truncate``."""
         step = self.begin_step(source, "system", "context_edit")
         step.columns["edit_boundary"] = boundary
