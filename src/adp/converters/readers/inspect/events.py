@@ -9,29 +9,25 @@ follows an edit of the context. Agents in agents or tools, and the calls of scor
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 from msgspec import Raw
 
-from adp.converters.kit.blocks import BlockReader, call_columns
-from adp.converters.kit.chat import MessagePool, take_calls
-from adp.converters.kit.drafts import ObservationDraft, StepDraft, TrajectoryDraft, merge_extra
+from adp.converters.kit.blocks import BlockReader
+from adp.converters.kit.drafts import StepDraft, merge_extra
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
-from adp.converters.readers.inspect_parts import (
+from adp.converters.readers.inspect.messages import SampleAgent, SampleMessages
+from adp.converters.readers.inspect.parts import (
     Attachments,
-    SpanTree,
     aligned,
     identities,
     inputs_of,
-    line_of,
     set_duration,
-    set_error,
-    set_event,
     take_usage,
 )
-from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE
+from adp.converters.readers.inspect.span_tree import SpanTree
+from adp.converters.reading import BRACE, BRACKET
 from adp_schema import jsontext
 from adp_schema.model import Columns
 
@@ -40,27 +36,9 @@ _EVENTS = frozenset(
     {"sandbox", "score", "score_edit", "approval", "input", "interrupt", "branch", "checkpoint",
      "error", "info", "logger", "sample_limit", "anchor"}
 )  # fmt: skip
-_SOURCES = {"system": "system", "user": "user", "assistant": "agent"}
 
 
-@dataclass
-class _Agent:
-    """A trajectory of the sample, with the messages that it has.
-
-    Attributes:
-        draft: the trajectory.
-        known: identity of a message -> its text.
-        context: the messages that its next model event should begin with.
-        was_edited: an edit that the log tells explains the next difference.
-    """
-
-    draft: TrajectoryDraft
-    known: dict[str, str] = field(default_factory=dict)
-    context: list[str] = field(default_factory=list)
-    was_edited: bool = False
-
-
-class SampleEvents:
+class SampleEvents(SampleMessages):
     """Reads the events of one sample.
 
     Args:
@@ -70,24 +48,12 @@ class SampleEvents:
     """
 
     def __init__(self, blocks: BlockReader, attachments: Attachments, pool: list[Raw]) -> None:
-        self.blocks = blocks
-        self.attachments = attachments
-        self.messages = MessagePool()
-        self.output = ""
+        super().__init__(blocks, attachments)
         self._pool = pool
         self._used: set[int] = set()
         self._spans = SpanTree()
-        self._agents: dict[str, _Agent] = {"": _Agent(blocks.run)}
-        self._results: dict[str, list[SourceObject]] = {}
-        self._calls: dict[str, tuple[_Agent, StepDraft]] = {}
+        self._agents: dict[str, SampleAgent] = {"": SampleAgent(blocks.run)}
         self._structure: list[tuple[int, SourceObject]] = []
-
-    @property
-    def has_turns(self) -> bool:
-        """Whether a model event was read."""
-        return bool(self.output)
-
-    # ---- what belongs to whom --------------------------------------------------------------
 
     def read(self, events: Iterable[SourceObject]) -> None:
         """Read events in their order."""
@@ -97,7 +63,8 @@ class SampleEvents:
             if kind == "model":
                 self._model(event, self._agent(span))
             elif kind == "tool":
-                self._tool(event)
+                self._nested(event, event.word("function"))
+                self.results.setdefault(event.word("id"), []).append(event)
             elif kind == "subtask":
                 self._nested(event, event.word("name"))
                 self._keep(event, span)
@@ -127,7 +94,7 @@ class SampleEvents:
         elif kind == "step":
             self._spans.leave()
 
-    def _agent(self, span_id: str) -> _Agent:
+    def _agent(self, span_id: str) -> SampleAgent:
         owner = self._spans.owner(span_id)
         if owner not in self._agents:
             span = self._spans.spans[owner]
@@ -135,14 +102,14 @@ class SampleEvents:
             self._agents[owner] = self._branch(self._agent(span.parent), span.name, owner, kind)
         return self._agents[owner]
 
-    def _branch(self, parent: _Agent, name: str, owner: str, kind: str = "subagent") -> _Agent:
-        draft = TrajectoryDraft(keeps=0, kind=kind)
+    def _branch(
+        self, parent: SampleAgent, name: str, owner: str, kind: str = "subagent"
+    ) -> SampleAgent:
         target = f"{self.blocks.run.columns.get('source_id')}/{owner}"
-        draft.columns |= {"agent_name": name or None, "source_id": target}
         steps = parent.draft.steps
         parent.draft.link("subagent", steps[-1] if steps else None, target_id=target)
-        parent.draft.branches.append(draft)
-        return _Agent(draft)
+        draft = parent.draft.branch(0, kind, agent_name=name or None, source_id=target)
+        return SampleAgent(draft)
 
     def _nested(self, event: SourceObject, name: str) -> None:
         """Events inside another one, as logs before the spans had them."""
@@ -155,9 +122,7 @@ class SampleEvents:
         self._spans.leave()
         self._spans.leave()
 
-    # ---- model events ----------------------------------------------------------------------
-
-    def _model(self, event: SourceObject, agent: _Agent) -> None:
+    def _model(self, event: SourceObject, agent: SampleAgent) -> None:
         inputs = [self.attachments.resolve(raw) for raw in inputs_of(event, self._pool, self._used)]
         names, texts = identities(inputs)
         names = aligned(names, texts, agent.context, agent.known)
@@ -173,27 +138,27 @@ class SampleEvents:
         agent.was_edited = False
         for name, text, raw in zip(names, texts, inputs, strict=True):
             if name not in agent.known:
-                self._message(agent, name, text, raw)
+                self.add_message(agent, name, text, raw)
         step = agent.draft.step("agent", "llm_turn")
         if inputs and not ("input_refs" in event and all(map(self.messages.has, texts))):
             step.extra["input"] = self.messages.references(inputs)
         outputs = self._turn(event, step, agent)
         agent.context = [*names, *outputs]
 
-    def _edit(self, agent: _Agent, names: list[str]) -> None:
+    def _edit(self, agent: SampleAgent, names: list[str]) -> None:
         """The context changed, although no event says so."""
         step = agent.draft.step("system", "context_edit", edit_boundary="replace")
         step.columns["synthetic"] = True
         step.extra["dropped"] = sum(name not in names for name in agent.context)
 
-    def _compaction(self, event: SourceObject, agent: _Agent) -> None:
+    def _compaction(self, event: SourceObject, agent: SampleAgent) -> None:
         step = agent.draft.step("system", "context_edit", edit_boundary="replace")
         take_time(event, step.columns, "timestamp")
         step.columns["edit_summary"] = event.text("summary")
         step.extra.update(event.rest())
         agent.was_edited = True
 
-    def _turn(self, event: SourceObject, step: StepDraft, agent: _Agent) -> list[str]:
+    def _turn(self, event: SourceObject, step: StepDraft, agent: SampleAgent) -> list[str]:
         """The output of a model event, and what it took."""
         take_time(event, step.columns, "timestamp")
         written = event.values.get("output")
@@ -215,7 +180,7 @@ class SampleEvents:
                 names.append(name)
                 agent.known[name] = text
                 self.messages.add(message)
-                self._fill(self._object(message, f"{choice.path}.message"), step, agent)
+                self.fill(self.object_of(message, f"{choice.path}.message"), step, agent)
             elif message is not None:
                 choice.values["message"] = message
         if any(left := [choice.rest() for choice in choices]):
@@ -226,7 +191,7 @@ class SampleEvents:
         merge_extra(step.extra, event.rest())
         return names
 
-    def _tools(self, event: SourceObject, agent: _Agent) -> None:
+    def _tools(self, event: SourceObject, agent: SampleAgent) -> None:
         raw, columns = event.values.get("tools"), agent.draft.columns
         if raw is None or jsontext.first_byte(raw) != BRACKET or bytes(raw) == b"[]":
             return
@@ -234,109 +199,6 @@ class SampleEvents:
         if columns.setdefault("tools", tools) == tools:
             columns["tools_origin"] = "recorded"
             event.drop("tools")
-
-    # ---- messages --------------------------------------------------------------------------
-
-    def _object(self, raw: Raw, path: str) -> SourceObject:
-        return SourceObject(self.attachments.resolve(raw), path, self.blocks.losses)
-
-    def _message(self, agent: _Agent, name: str, text: str, raw: Raw) -> None:
-        """Add a message that the trajectory does not have yet."""
-        agent.known[name] = text
-        is_known = self.messages.has(text)
-        self.messages.add(raw)
-        if jsontext.first_byte(raw) != BRACE:
-            agent.draft.step("environment", "event", visibility="none").extra["message"] = raw
-            return
-        message = self._object(raw, "$.messages")
-        role = message.word("role")
-        if role == "tool":
-            self._result(agent, message)
-            return
-        source = _SOURCES.get(role, "environment")
-        step = agent.draft.step(source, "llm_turn" if source == "agent" else "message")
-        if (source == "agent" and self.has_turns) or is_known:
-            step.columns["is_copied_context"] = True
-        self._fill(message, step, agent)
-
-    def _fill(self, message: SourceObject, step: StepDraft, agent: _Agent) -> None:
-        self.blocks.run = agent.draft
-        if message.word("role") in _SOURCES:
-            message.drop("role")
-        step.columns["native_id"] = message.name("id")
-        if step.columns.get("model") is None:
-            step.columns["model"] = message.text("model")
-        self._content(message, step)
-        take_calls(message, step, self.blocks)
-        for call in step.calls:
-            self._calls[call.columns["call_id"] or ""] = (agent, step)
-        merge_extra(step.extra, message.rest())
-
-    def _content(self, message: SourceObject, step: StepDraft) -> None:
-        path = f"{message.path}.content"
-        blocks = message.objects("content")
-        if not blocks and message.first("content") not in (0, NULL):
-            self.blocks.content(message.take("content"), step, path)
-        for block in blocks:
-            kind = block.word("type")
-            if kind == "tool_use":
-                self._server_call(block, step)
-            elif kind == "reasoning" and block.values.get("redacted") == Raw(b"true"):
-                if summary := block.text("summary"):
-                    step.parts.reasoning(self.blocks.builder.text(summary))
-                step.parts.opaque({key: line_of(it) for key, it in block.rest().items()})
-            else:
-                self.blocks.block(block, step)
-
-    def _server_call(self, block: SourceObject, step: StepDraft) -> None:
-        """A call that the provider carried out by itself, with its result."""
-        name, call_id = block.text("name"), block.name("id")
-        result, error = block.text("result"), block.text("error")
-        kind = "mcp" if "mcp" in block.word("tool_type") else "function"
-        step.call(call_columns(name, call_id, block.take("arguments"), kind), block.rest())
-        draft = ObservationDraft({"is_error": bool(error)}, call_id, call_id is None)
-        draft.parts.text(self.blocks.builder.text(result or ""))
-        if error:
-            draft.columns["error_type"] = error
-        step.observations.append(draft)
-
-    # ---- results ---------------------------------------------------------------------------
-
-    def _tool(self, event: SourceObject) -> None:
-        self._nested(event, event.word("function"))
-        self._results.setdefault(event.word("id"), []).append(event)
-
-    def _result(self, agent: _Agent, message: SourceObject) -> None:
-        """The result of a call as the model saw it, with the event that tells of the call."""
-        call_id = message.word("tool_call_id")
-        draft = ObservationDraft({"name": message.text("function")}, message.text("tool_call_id"))
-        steps = agent.draft.steps
-        (steps[-1].observations if steps else agent.draft.early).append(draft)
-        self.blocks.run = agent.draft
-        if message.word("content") or message.first("content") != QUOTE:
-            self.blocks.result(message.take("content"), draft, message.path)
-        message.drop("role")
-        waiting = self._results.get(call_id)
-        set_error(message, draft)
-        if waiting:
-            event, error = waiting.pop(0), message.values.get("error")
-            if message.word("id") and event.word("message_id") == message.word("id"):
-                event.drop("message_id")
-            if error is not None and event.values.get("error") == error:
-                event.drop("error")
-            self._event(event, draft)
-        draft.extra.update(message.rest())
-
-    def _event(self, event: SourceObject, draft: ObservationDraft) -> None:
-        _, step = self._calls.get(event.word("id"), (None, None))
-        calls = step.calls if step is not None else []
-        call = next((it for it in calls if it.columns["call_id"] == event.word("id")), None)
-        raw, text = event.values.get("result"), None
-        if raw is not None and jsontext.first_byte(raw) == QUOTE:
-            text = jsontext.decode_value(self.attachments.resolve(raw))
-        set_event(event, draft, call, text)
-
-    # ---- the end ---------------------------------------------------------------------------
 
     def finish(self, messages: list[Raw]) -> list[Raw | list[int]]:
         """Add the final messages that no model event had, and the results that none saw.
@@ -353,22 +215,8 @@ class SampleEvents:
         names = aligned(names, texts, main.context, main.known)
         for name, text, raw in zip(names, texts, messages, strict=True):
             if name not in main.known:
-                self._message(main, name, text, raw)
-        for call_id, events in self._results.items():
-            agent, step = self._calls.get(call_id, (main, None))
-            for event in events:
-                draft = ObservationDraft({}, call_id or None)
-                steps = agent.draft.steps
-                target = step or (steps[-1] if steps else None)
-                (target.observations if target else agent.draft.early).append(draft)
-                value = event.values.get("result")
-                if value is not None and jsontext.first_byte(value) in (QUOTE, BRACKET, BRACE):
-                    event.drop("result")
-                    self.blocks.result(self.attachments.resolve(value), draft, event.path)
-                else:
-                    draft.columns["structured"] = event.json("result")
-                set_error(event, draft)
-                self._event(event, draft)
+                self.add_message(main, name, text, raw)
+        self.end_results(main)
         return self.messages.references(messages)
 
     def refer(self, messages: list[Raw]) -> list[Raw | list[int]]:

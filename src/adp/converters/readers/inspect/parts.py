@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Raw
@@ -22,7 +21,6 @@ from adp_schema.model import Columns
 
 _REFERENCE = re.compile(rb"(?:attachment|tc)://([0-9a-f]{32})")
 _CACHES = ("input_tokens_cache_read", "input_tokens_cache_write")
-_INSIDE = frozenset({"agent", "tool", "handoff", "subtask"})
 _GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 
 
@@ -126,64 +124,6 @@ def score_number(raw: Raw) -> float | None:
 def success_of(raw: Raw) -> bool | None:
     """Whether a score says that the task was solved; None for numbers and other grades."""
     return {b'"C"': True, b'"I"': False, b"true": True, b"false": False}.get(bytes(raw))
-
-
-@dataclass
-class SamplePart:
-    """A part of a sample: a solver, an agent, a tool, a scorer."""
-
-    parent: str
-    kind: str
-    name: str
-
-
-class SpanTree:
-    """The spans of a sample, and the steps that logs had before them.
-
-    Attributes:
-        spans: by their ids.
-    """
-
-    def __init__(self) -> None:
-        self.spans: dict[str, SamplePart] = {}
-        self._stack: list[str] = []
-
-    @property
-    def current(self) -> str:
-        """The step that events without a span are in."""
-        return self._stack[-1] if self._stack else ""
-
-    def begin(self, name: str, parent: str, kind: str, title: str) -> None:
-        """Note a span."""
-        self.spans.setdefault(name, SamplePart(parent or self.current, kind, title))
-
-    def enter(self, kind: str, title: str) -> None:
-        """Go into a step."""
-        name = f"step-{len(self.spans)}"
-        self.spans[name] = SamplePart(self.current, kind, title)
-        self._stack.append(name)
-
-    def leave(self) -> None:
-        """Leave the step."""
-        if self._stack:
-            self._stack.pop()
-
-    def owner(self, name: str) -> str:
-        """The span that a trajectory of its own belongs to; empty for the main one."""
-        for at, span in self._path(name):
-            if span.kind in ("scorer", "branch"):
-                return at
-            inside = any(it.kind in _INSIDE for _, it in self._path(span.parent))
-            if span.kind in ("agent", "subtask") and inside:
-                return at
-        return ""
-
-    def _path(self, name: str) -> Iterator[tuple[str, SamplePart]]:
-        seen: set[str] = set()
-        while name not in seen and (span := self.spans.get(name)) is not None:
-            yield name, span
-            seen.add(name)
-            name = span.parent
 
 
 def inputs_of(event: SourceObject, pool: list[Raw], used: set[int]) -> list[Raw]:

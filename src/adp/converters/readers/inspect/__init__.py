@@ -18,9 +18,9 @@ from adp.converters.kit.session import LogReader, SessionLog, first_item, inner,
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_end, take_start
 from adp.converters.kit.usage import set_usage
-from adp.converters.readers.inspect_archive import MEMBERS, header_of, is_first, rest_of
-from adp.converters.readers.inspect_events import SampleEvents
-from adp.converters.readers.inspect_parts import (
+from adp.converters.readers.inspect.archive import MEMBERS, header_of, is_first, rest_of
+from adp.converters.readers.inspect.events import SampleEvents
+from adp.converters.readers.inspect.parts import (
     Attachments,
     line_of,
     score_number,
