@@ -259,10 +259,11 @@ class SessionLog:
     def side_objects(self) -> Iterator[tuple[str, SourceObject]]:
         """The side files that are objects, by their paths; others are reported."""
         for path, data in self.record.side_files.items():
-            if not jsontext.is_valid(data):
-                self.losses.add(f"$side.{path}", "the file is no JSON")
+            source = SourceObject(data if jsontext.is_valid(data) else None, "$", self.losses)
+            if source:
+                yield path, source
             else:
-                yield path, SourceObject(data, "$", self.losses)
+                self.losses.add(f"$side.{path}", "the file is no JSON object")
 
     def finish(self) -> None:
         """Complete the trajectory when all lines are read."""

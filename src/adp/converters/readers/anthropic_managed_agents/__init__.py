@@ -13,12 +13,12 @@ from typing import ClassVar
 from msgspec import Raw
 
 from adp.converters.kit.blocks import call_columns
-from adp.converters.kit.client_tape import tape_events
 from adp.converters.kit.drafts import StepDraft
 from adp.converters.kit.session import LogReader, SessionLog, word
 from adp.converters.kit.source_object import SourceObject, one_line
 from adp.converters.kit.times import take_start, take_time
 from adp.converters.kit.usage import ANTHROPIC, take_usage
+from adp.converters.readers.anthropic_managed_agents.tape import tape_events
 from adp.converters.reading import BRACKET, NULL
 from adp_schema import jsontext
 from adp_schema.errors import RecordError

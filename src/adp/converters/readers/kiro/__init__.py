@@ -14,15 +14,20 @@ from msgspec import Raw
 
 from adp.converters.files.sqlite import SqliteShape
 from adp.converters.kit.drafts import ObservationDraft, StepDraft, merge_extra
-from adp.converters.kit.kiro_blocks import EDITOR_LINES, KiroBlocks, pairs, tool_specifications
+from adp.converters.kit.key_tables import KeyTable, take_columns
 from adp.converters.kit.session import LogReader, SessionLog, inner, word
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.times import take_end, take_start, take_time
+from adp.converters.kit.times import take_time
+from adp.converters.readers.kiro.blocks import EDITOR_LINES, KiroBlocks, pairs, tool_specifications
 from adp.converters.reading import BRACE, BRACKET
 from adp_schema import jsontext
 from adp_schema.protocols import Match
 
 TABLE = "conversations_v2"
+TIMES: KeyTable = {
+    "started_at": ("created_at", "createdAt"),
+    "ended_at": ("updated_at", "lastModifiedAt"),
+}
 _ASKED = ("Prompt", "ToolUseResults", "CancelledToolUses")
 
 
@@ -36,10 +41,15 @@ class KiroSession(SessionLog):
         "Prompt": "message",
         "AssistantMessage": "message",
         "ToolResults": "message",
-        "Clear": "clear",
         "payload": "payload",
     }
+    edits: ClassVar[Mapping[str, tuple[str, ...]]] = {"Clear": ("truncate",)}
+    constants: ClassVar[tuple[str, ...]] = ("version",)
     type_key: ClassVar[str] = "kind"
+
+    def set_up(self) -> None:
+        """Make the reader of blocks."""
+        self.kiro_blocks = KiroBlocks(self.blocks)
 
     def kind_of(self, source: SourceObject) -> str:
         """A row of the database, a conversation, or a line."""
@@ -49,14 +59,11 @@ class KiroSession(SessionLog):
             return "conversation"
         return "payload" if source.first("payload") == BRACE else source.word("kind")
 
-    # ---- conversations ---------------------------------------------------------------------
-
     def row(self, source: SourceObject) -> None:
         """A row of the database, with the conversation as text."""
         row = source.child(TABLE)
         columns = self.run.columns
-        take_start(row, columns, "created_at")
-        take_end(row, columns, "updated_at")
+        take_columns(row, columns, TIMES)
         columns["source_id"] = columns["session_id"] = row.name("conversation_id")
         value = row.parsed("value")
         if value:
@@ -123,7 +130,7 @@ class KiroSession(SessionLog):
         body = content.child(kind)
         last: ObservationDraft | StepDraft | None = None
         for result in body.objects("tool_use_results"):
-            last = self._kiro().result(result)
+            last = self.kiro_blocks.result(result)
             if kind == "CancelledToolUses":
                 last.extra.setdefault("cancelled", True)
         prompt = body.text("prompt")
@@ -142,25 +149,16 @@ class KiroSession(SessionLog):
             return None
         body = assistant.child(kind)
         step = self.run.step("agent", "llm_turn", native_id=body.name("message_id"))
-        self._kiro().thinking(body, step)
+        self.kiro_blocks.thinking(body, step)
         if text := body.text("content"):
             step.parts.text(self.builder.text(text))
         for call in body.objects("tool_uses"):
-            self._kiro().call(call, step)
+            self.kiro_blocks.call(call, step)
         return step
-
-    def _kiro(self) -> KiroBlocks:
-        return KiroBlocks(self.blocks)
-
-    # ---- lines -----------------------------------------------------------------------------
 
     def read_lines(self) -> None:
         """Take what stands beside the lines first: it says which session this is."""
-        for path, data in self.record.side_files.items():
-            source = SourceObject(data if jsontext.is_valid(data) else None, "$", self.losses)
-            if not source:
-                self.losses.add(f"$side.{path}", "the file is no JSON object")
-                continue
+        for _, source in self.side_objects():
             self._about(source)
         super().read_lines()
         name = self.record.source_file.rpartition("/")[2]
@@ -170,28 +168,21 @@ class KiroSession(SessionLog):
     def _about(self, source: SourceObject) -> None:
         columns = self.run.columns
         columns["source_id"] = columns["session_id"] = source.name("session_id", "sessionId", "id")
-        take_start(source, columns, "created_at", "createdAt")
-        take_end(source, columns, "updated_at", "lastModifiedAt")
+        take_columns(source, columns, TIMES)
         models = source.child("session_state").child("rts_model_state").child("model_info")
         columns["agent_model"] = models.word("model_id") or None
         self.run.extra["session"] = source.rest()
-
-    def line(self, source: SourceObject) -> None:
-        """Take one line; its kind says who speaks."""
-        self._speaker = source.word("kind")
-        self.run.constant(source, "version")
-        super().line(source)
 
     def message(self, source: SourceObject) -> None:
         """A message: blocks of a kind with data."""
         data = source.child("data")
         draft: StepDraft | ObservationDraft | None = None
-        agent = self._speaker == "AssistantMessage"
-        results = self._speaker == "ToolResults"
+        agent = self.kind == "AssistantMessage"
+        results = self.kind == "ToolResults"
         for block in data.objects("content"):
             if block.word("kind") == "toolResult":
                 block.drop("kind")
-                result = self._kiro().result(block.child("data"))
+                result = self.kiro_blocks.result(block.child("data"))
                 result.extra.update(block.rest())
                 draft = draft or result
                 continue
@@ -199,7 +190,7 @@ class KiroSession(SessionLog):
                 draft = self.run.step(
                     "agent" if agent else "user", "llm_turn" if agent else "message"
                 )
-            self._kiro().block(block, draft)
+            self.kiro_blocks.block(block, draft)
         if draft is None:
             draft = self.run.step("agent" if agent else "user", synthetic=results or None)
         if isinstance(draft, StepDraft):
@@ -208,20 +199,13 @@ class KiroSession(SessionLog):
         take_time(data.child("meta"), draft.columns, "timestamp")
         merge_extra(draft.extra, source.rest())
 
-    def clear(self, source: SourceObject) -> None:
-        """The context was emptied."""
-        step = self.run.step("system", "context_edit", edit_boundary="truncate")
-        step.extra.update({"kind": "Clear", **source.rest()})
-
     def payload(self, source: SourceObject) -> None:
         """A line of the editor."""
         self.run.columns["agent_name"] = "kiro"
-        if not self._kiro().editor_line(source):
+        if not self.kiro_blocks.editor_line(source):
             kind = source.child("payload").word("type")
             self.losses.unknown(f"payload {kind or 'without a type'}")
             self.other(source)
-
-    _speaker = ""
 
 
 class KiroReader(LogReader):

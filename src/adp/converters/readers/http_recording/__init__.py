@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from msgspec import Raw
 
-from adp.converters.kit.conversations import Conversation, KnownValues, items_of, longest
+from adp.converters.kit.conversations import Conversation, items_of, longest
 from adp.converters.kit.drafts import StepDraft, TrajectoryDraft, emit, merge_extra
 from adp.converters.kit.exchange_reader import REPLY_ONLY
 from adp.converters.kit.exchanges import Exchange, open_exchange
@@ -20,6 +20,7 @@ from adp.converters.kit.model_apis import ModelApis
 from adp.converters.kit.session import LogReader, SessionLog
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
+from adp.converters.readers.http_recording.known_values import KnownValues
 from adp.converters.reading import BRACE, BRACKET
 from adp_schema import jsontext
 from adp_schema.errors import RecordError

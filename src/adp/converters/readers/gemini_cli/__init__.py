@@ -15,7 +15,6 @@ from msgspec import Raw
 
 from adp.converters.kit.blocks import call_columns, function_response
 from adp.converters.kit.drafts import ObservationDraft, StepDraft
-from adp.converters.kit.folded_log import FoldedLog
 from adp.converters.kit.gemini_contents import take_outcome
 from adp.converters.kit.key_tables import take_columns
 from adp.converters.kit.lines import log_lines
@@ -23,6 +22,7 @@ from adp.converters.kit.session import LogReader, TreeLog, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
 from adp.converters.kit.usage import GEMINI, take_usage
+from adp.converters.readers.gemini_cli.folded_log import FoldedLog
 from adp.converters.reading import BRACE, BRACKET, NULL
 from adp_schema import jsontext
 from adp_schema.protocols import Match
