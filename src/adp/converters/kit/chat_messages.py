@@ -73,8 +73,8 @@ class ChatMessages:
 
     def _prompt(self, source: SourceObject, origin: str) -> StepDraft | None:
         """A message to the model; the results at its beginning answer what came before."""
+        blocks = source.copy().objects("content")
         content = source.take("content")
-        blocks = _objects(content, f"{source.path}.content", self.blocks)
         count = 0
         while count < len(blocks) and blocks[count].word("type") == "tool_result":
             self.blocks.block(blocks[count], StepDraft({}))
@@ -102,8 +102,8 @@ class ChatMessages:
         """Add a model's turn, of which a compaction inside it makes two."""
         if source.word("role") == "assistant":
             source.drop("role")
+        blocks = source.copy().objects("content")
         content = source.take("content")
-        blocks = _objects(content, f"{source.path}.content", self.blocks)
         step = None
         if any(block.word("type") == "compaction" for block in blocks):
             for block in blocks:
@@ -140,13 +140,3 @@ class ChatMessages:
         actor = source.text("name")
         if actor is not None:
             columns["actor"] = actor
-
-
-def _objects(raw: Raw | None, path: str, blocks: BlockReader) -> list[SourceObject]:
-    """The blocks of a content that is a list of objects; none of any other."""
-    if raw is None or jsontext.first_byte(raw) != BRACKET:
-        return []
-    items = jsontext.decode_array(raw)
-    if any(jsontext.first_byte(item) != BRACE for item in items):
-        return []
-    return [SourceObject(it, f"{path}[{n}]", blocks.losses) for n, it in enumerate(items)]

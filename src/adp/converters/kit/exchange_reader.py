@@ -65,12 +65,7 @@ class ExchangeLog(SessionLog):
         take_start(source, columns, "startTime", "start_time", "started_at")
         take_end(source, columns, "endTime", "end_time", "ended_at")
         merge_extra(self.run.extra, source.rest())
-        for key, inner in exchange.loose.items():
-            if rest := inner.rest():
-                merge_extra(self.run.extra, {key: rest})
-        pieces = [rest for piece in exchange.pieces if (rest := piece.rest())]
-        if pieces:
-            self.run.extra["pieces"] = pieces
+        merge_extra(self.run.extra, exchange.rest())
 
     def exchange(self, exchange: Exchange) -> None:
         """Read an exchange.
@@ -93,9 +88,7 @@ class ExchangeLog(SessionLog):
         """Read the reply of an exchange."""
         if exchange.request is None:
             self.run.columns["tags"] = [REPLY_ONLY]
-        if exchange.pieces:
-            return self.apis.contents.replies(exchange.pieces)
-        return self.apis.reply(exchange.reply or exchange.record, exchange.reply_kind)
+        return exchange.read_reply(self.apis)
 
     def _no_reply(self, exchange: Exchange) -> None:
         record = exchange.record

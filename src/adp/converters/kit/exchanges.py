@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 from msgspec import Raw
 
-from adp.converters.kit.model_apis import reply_kind, request_kind
+from adp.converters.kit.drafts import StepDraft
+from adp.converters.kit.model_apis import ModelApis, reply_kind, request_kind
 from adp.converters.kit.source_object import SourceObject, embedded
 from adp.converters.kit.streams import encoded, events_of, join
 from adp.converters.reading import BRACE, BRACKET
@@ -66,6 +68,18 @@ class Exchange:
     def kind(self) -> str:
         """The API: that of the reply, which is surer, or that of the request."""
         return self.reply_kind or self.request_kind
+
+    def read_reply(self, apis: ModelApis) -> StepDraft | None:
+        """Read the reply as a turn of the model; None when there is none."""
+        if self.pieces:
+            return apis.contents.replies(self.pieces)
+        return None if self.reply is None else apis.reply(self.reply, self.reply_kind)
+
+    def rest(self) -> dict[str, Any]:
+        """What nobody took of objects that stood in strings, and of the pieces of a stream."""
+        left = {key: rest for key, it in self.loose.items() if (rest := it.rest())}
+        pieces = [rest for piece in self.pieces if (rest := piece.rest())]
+        return left | ({"pieces": pieces} if pieces else {})
 
 
 def open_exchange(record: SourceObject) -> Exchange:

@@ -131,8 +131,7 @@ class GeminiContents:
         main, before, first = self.run, len(self.run.steps), None
         for pieces in candidates.values():
             if first is not None:
-                self.blocks.run = TrajectoryDraft(keeps=before)
-                main.branches.append(self.blocks.run)
+                self.blocks.run = main.branch(before, "alternate")
             step = self._candidate(pieces)
             first = first or step
         self.blocks.run = main

@@ -13,15 +13,17 @@ from msgspec import Raw
 
 from adp.converters.kit.blocks import BlockReader
 from adp.converters.kit.chat_messages import ChatMessages
+from adp.converters.kit.conversations import items_of
 from adp.converters.kit.drafts import StepDraft, TrajectoryDraft
 from adp.converters.kit.gemini_contents import GeminiContents
 from adp.converters.kit.key_tables import take_tools
 from adp.converters.kit.responses_items import ResponseItems
+from adp.converters.kit.session import word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
 from adp.converters.kit.token_columns import take_tokens
 from adp.converters.kit.usage import ANTHROPIC, OPENAI, UsageKeys, set_usage, take_usage
-from adp.converters.reading import BRACE, BRACKET, NULL, NUMBER, QUOTE
+from adp.converters.reading import BRACE, BRACKET, NULL, NUMBER, QUOTE, begins
 from adp_schema import jsontext
 from adp_schema.model import Columns
 
@@ -41,14 +43,14 @@ _LIMITS = frozenset({"length", "max_tokens", "max_output_tokens", "MAX_TOKENS"})
 
 def reply_kind(values: Mapping[str, Raw]) -> str:
     """Which API a reply is of: chat, anthropic, responses or gemini; empty for none."""
-    if _starts(values, "choices", BRACKET) and _starts_all(values, "choices"):
+    if _are_objects(values.get("choices")):
         return "chat"
-    kind, form = _word(values, "type"), _word(values, "object")
-    if kind == "message" and _word(values, "role") == "assistant" and "content" in values:
-        return "anthropic" if _starts(values, "content", BRACKET) else ""
-    if form == "response" and _starts(values, "output", BRACKET):
+    kind, form = word(values, "type"), word(values, "object")
+    if kind == "message" and word(values, "role") == "assistant" and "content" in values:
+        return "anthropic" if begins(values.get("content"), BRACKET) else ""
+    if form == "response" and begins(values.get("output"), BRACKET):
         return "responses"
-    if _starts(values, "candidates", BRACKET) or (
+    if begins(values.get("candidates"), BRACKET) or (
         "promptFeedback" in values and "usageMetadata" in values
     ):
         return "gemini"
@@ -57,11 +59,11 @@ def reply_kind(values: Mapping[str, Raw]) -> str:
 
 def request_kind(values: Mapping[str, Raw]) -> str:
     """Which API a request is of, as `reply_kind`; ``messages`` alone are of chat."""
-    if _starts(values, "messages", BRACKET):
+    if begins(values.get("messages"), BRACKET):
         return "anthropic" if is_anthropic(values) else "chat"
-    if _starts(values, "contents", BRACKET):
+    if begins(values.get("contents"), BRACKET):
         return "gemini"
-    if _starts(values, "input", BRACKET) or _starts(values, "input", QUOTE):
+    if begins(values.get("input"), BRACKET) or begins(values.get("input"), QUOTE):
         return "responses" if "model" in values or "instructions" in values else ""
     return "chat" if "prompt" in values and "model" in values else ""
 
@@ -74,7 +76,7 @@ def is_anthropic(values: Mapping[str, Raw]) -> bool:
         if "input_schema" in tool:
             return True
     for message in _objects(values.get("messages"))[:40]:
-        if any(_word(block, "type") in _BLOCKS for block in _objects(message.get("content"))):
+        if any(word(block, "type") in _BLOCKS for block in _objects(message.get("content"))):
             return "tool_calls" not in message
     return False
 
@@ -82,25 +84,12 @@ def is_anthropic(values: Mapping[str, Raw]) -> bool:
 _BLOCKS = frozenset({"tool_use", "tool_result", "server_tool_use", "redacted_thinking"})
 
 
+def _are_objects(raw: Raw | None) -> bool:
+    return begins(raw, BRACKET) and all(begins(item, BRACE) for item in items_of(raw))
+
+
 def _objects(raw: Raw | None) -> list[dict[str, Raw]]:
-    if raw is None or jsontext.first_byte(raw) != BRACKET:
-        return []
-    items = jsontext.decode_array(raw)
-    return [jsontext.decode_object(it) for it in items if jsontext.first_byte(it) == BRACE]
-
-
-def _starts(values: Mapping[str, Raw], key: str, first: int) -> bool:
-    raw = values.get(key)
-    return raw is not None and jsontext.first_byte(raw) == first
-
-
-def _starts_all(values: Mapping[str, Raw], key: str) -> bool:
-    items = jsontext.decode_array(values[key])
-    return all(jsontext.first_byte(item) == BRACE for item in items)
-
-
-def _word(values: Mapping[str, Raw], key: str) -> str:
-    return jsontext.decode_value(values[key]) if _starts(values, key, QUOTE) else ""
+    return [jsontext.decode_object(it) for it in items_of(raw) if begins(it, BRACE)]
 
 
 class ModelApis:
@@ -207,10 +196,7 @@ class ModelApis:
         first: StepDraft | None = None
         for choice in source.objects("choices"):
             if first is not None:
-                branch = TrajectoryDraft(keeps=before)
-                branch.columns = {"agent_model": columns["model"]}
-                main.branches.append(branch)
-                self.blocks.run = branch
+                self.blocks.run = main.branch(before, "alternate", agent_model=columns["model"])
             step = self._choice(choice)
             if first is None:
                 first = step

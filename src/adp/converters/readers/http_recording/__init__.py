@@ -92,7 +92,7 @@ class Recording(SessionLog):
         if exchange.request is not None:
             apis.request(exchange.request, exchange.request_kind, skip=known)
         talk.hear(messages)
-        step = self._reply(exchange, apis)
+        step = exchange.read_reply(apis)
         talk.answered = step is not None
         for turn in self.run.steps[steps:]:
             self.known_values[id(talk)].add(_words(turn))
@@ -122,13 +122,6 @@ class Recording(SessionLog):
         if left:
             self.run.extra.setdefault("repeated", []).append(_list(left))
 
-    def _reply(self, exchange: Exchange, apis: ModelApis) -> StepDraft | None:
-        if exchange.pieces:
-            return apis.contents.replies(exchange.pieces)
-        if exchange.reply is None:
-            return None
-        return apis.reply(exchange.reply, exchange.reply_kind)
-
     def _end(self, entry: SourceObject, exchange: Exchange, step: StepDraft | None) -> None:
         """Time, duration, and what is left of the entry, with the step of the reply."""
         step = step or (self.run.steps[-1] if self.run.steps else self.run.event(entry))
@@ -138,11 +131,7 @@ class Recording(SessionLog):
         if step.columns.get("duration_ms") is None:
             step.columns["duration_ms"] = time.number("time")
         rest = entry.rest()
-        merge_extra(
-            rest, {key: it for key, inner in exchange.loose.items() if (it := inner.rest())}
-        )
-        if pieces := [it for piece in exchange.pieces if (it := piece.rest())]:
-            rest["pieces"] = pieces
+        merge_extra(rest, exchange.rest())
         if rest:
             merge_extra(step.extra, {"exchange": _written(rest)})
         if step.columns.get("model") is not None:
