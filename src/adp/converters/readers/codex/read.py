@@ -279,12 +279,13 @@ class CodexReader(LogReader):
         kind = word(record, "type")
         if kind in _TYPES and inner(record, "payload"):
             return Match.STAMP
+        if "timestamp" in record and kind == "tool_call" and "function" in record:
+            return Match.STAMP
         first_item = record.get("items")
         if first_item is not None and jsontext.first_byte(first_item) == BRACKET:
             return Match.STAMP if "id" in inner(record, "session") else Match.NO
         header = {"id", "timestamp", "instructions"} <= set(record)
-        flat = "timestamp" in record and kind == "tool_call" and "function" in record
-        if (header and not kind) or flat or word(record, "record_type") == "state":
+        if (header and not kind) or word(record, "record_type") == "state":
             return Match.SHAPE
         return Match.NO
 
