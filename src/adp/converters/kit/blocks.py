@@ -90,7 +90,7 @@ class BlockReader:
             elif jsontext.first_byte(item) == BRACE:
                 block = SourceObject(item, place, self.losses)
                 if _PARTS.get(self._kind(block)) is _reasoning or block.first("thought") == TRUE:
-                    observation.parts.opaque(_extra(block))  # no column of results takes it
+                    observation.parts.opaque(block.rest_lines())  # no column of results takes it
                 else:
                     self.part(block, observation.parts)
             else:
@@ -145,7 +145,7 @@ class BlockReader:
             return
         if read is None and kind not in _KEPT:
             self.losses.unknown(f"content block {kind or 'without a type'}")
-        parts.opaque({key: _plain(value) for key, value in block.rest().items()})
+        parts.opaque(block.rest_lines())
 
     def _kind(self, block: SourceObject) -> str:
         kind = block.word("type") or _kind_by_keys(block)
@@ -184,10 +184,6 @@ class BlockReader:
         return True
 
 
-def _plain(value: Any) -> Any:
-    return jsontext.raw(jsontext.one_line(value)) if isinstance(value, Raw) else value
-
-
 def _kind_by_keys(block: SourceObject) -> str:
     """The type of a block that does not say it: Gemini's parts, and plain texts."""
     return next((kind for key, kind in _BY_KEY.items() if key in block), "")
@@ -213,7 +209,7 @@ def _text(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
         return False
     _drop_type(block)
     add = parts.reasoning if thought else parts.text
-    add(reader.builder.text(text), _extra(block))
+    add(reader.builder.text(text), block.rest_lines())
     return True
 
 
@@ -222,7 +218,7 @@ def _reasoning(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
     if text is None:
         return False
     _drop_type(block)
-    parts.reasoning(reader.builder.text(text), _extra(block))
+    parts.reasoning(reader.builder.text(text), block.rest_lines())
     return True
 
 
@@ -230,10 +226,6 @@ def _drop_type(block: SourceObject) -> None:
     """Drop the type, which the part shows, unless it is no word."""
     if block.first("type") == QUOTE:
         block.drop("type")
-
-
-def _extra(block: SourceObject) -> dict[str, Any]:
-    return {key: _plain(value) for key, value in block.rest().items()}
 
 
 def _image(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
@@ -246,7 +238,7 @@ def _image(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
             block = outer.child(key)
             break
     if block is not outer and block.word("type") == "text" and block.word("data"):
-        parts.text(reader.builder.text(block.text("data") or ""), _extra(outer))
+        parts.text(reader.builder.text(block.text("data") or ""), outer.rest_lines())
         return True
     mime = block.word("media_type") or block.word("mimeType") or block.word("mime_type") or None
     for key in ("data", "base64", "file_data"):
@@ -255,15 +247,15 @@ def _image(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
             continue
         kept = block.values.pop(key)
         if text.startswith("data:"):
-            return reader.reference(text, parts, _extra(outer), None)
-        if reader.blob(text, mime, parts, _extra(outer)):
+            return reader.reference(text, parts, outer.rest_lines(), None)
+        if reader.blob(text, mime, parts, outer.rest_lines()):
             return True
         block.values[key] = kept
     for key in ("url", "image_url", "uri", "path", "image"):
         text = block.word(key)
         if text and not jsontext.has_mark(text):
             del block.values[key]
-            return reader.reference(text, parts, _extra(outer), mime)
+            return reader.reference(text, parts, outer.rest_lines(), mime)
     return False
 
 
@@ -274,7 +266,7 @@ def _images(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
         return False
     block.drop("type")
     for number, word in enumerate(words):
-        reader.reference(word, parts, {} if number else _extra(block), None)
+        reader.reference(word, parts, {} if number else block.rest_lines(), None)
     return True
 
 
@@ -283,7 +275,7 @@ def _gemini_blob(reader: BlockReader, block: SourceObject, parts: Parts) -> bool
     text = inner.word("data")
     mime = inner.word("mimeType") or inner.word("mime_type") or None
     kept = inner.take("data")
-    if text and reader.blob(text, mime, parts, _extra(block)):
+    if text and reader.blob(text, mime, parts, block.rest_lines()):
         return True
     if kept is not None:
         inner.values["data"] = kept
@@ -293,7 +285,7 @@ def _gemini_blob(reader: BlockReader, block: SourceObject, parts: Parts) -> bool
 def _gemini_file(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
     inner = block.child("fileData") or block.child("file_data")
     text = inner.text("fileUri", "file_uri")
-    return text is not None and reader.reference(text, parts, _extra(block), None)
+    return text is not None and reader.reference(text, parts, block.rest_lines(), None)
 
 
 def call_columns(

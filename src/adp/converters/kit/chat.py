@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import Raw
 
 from adp.converters.kit.blocks import BlockReader, call_columns
-from adp.converters.kit.drafts import ObservationDraft, StepDraft
+from adp.converters.kit.drafts import CallDraft, ObservationDraft, StepDraft, merge_extra
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.reading import BRACE, NULL
+from adp.converters.kit.times import take_time
+from adp.converters.reading import NULL, QUOTE
 from adp_schema import jsontext
 from adp_schema.model import Columns
 
-_SOURCES = {
+SOURCES = {
     "system": "system",
     "developer": "system",
     "user": "user",
@@ -22,7 +23,9 @@ _SOURCES = {
     "ai": "agent",
     "model": "agent",
 }
-_RESULTS = ("tool", "function")
+"""Role -> source of a step."""
+RESULTS = frozenset({"tool", "function", "ipython", "observation"})
+"""Roles of messages that answer a call."""
 _REASONING = ("reasoning_content", "reasoning", "thinking", "thought")
 
 
@@ -37,9 +40,9 @@ def chat_message(message: SourceObject, blocks: BlockReader) -> StepDraft | Obse
         The step; the observation when it is the result of a tool.
     """
     role = message.word("role")
-    if role in _RESULTS:
+    if role in RESULTS:
         return chat_result(message, blocks)
-    source = _SOURCES.get(role, "environment")
+    source = SOURCES.get(role, "environment")
     if source == "environment":
         blocks.losses.unknown(f"role {role or 'without a name'}")
     step = blocks.run.step(source, "llm_turn" if source == "agent" else "message")
@@ -59,18 +62,21 @@ def chat_turn(message: SourceObject, step: StepDraft, blocks: BlockReader) -> No
 
 
 def chat_result(message: SourceObject, blocks: BlockReader) -> ObservationDraft:
-    """Read the result of a call, by its id, or by the name of its function."""
+    """Read the result of a call, by its id, or by the order."""
     if message.word("role") == "tool":
         message.drop("role")
-    columns: Columns = {}
-    name = message.text("name")
-    if name is not None:
-        columns["name"] = name
-    answers = message.name("tool_call_id")
+    columns: Columns = {"name": message.text("name")}
+    error = message.flag("is_error")
+    if error is not None or message.word("status") in ("error", "success"):
+        columns["is_error"] = error if error is not None else message.word("status") == "error"
+    answers = message.name("tool_call_id", "tool_use_id", "call_id")
     draft = blocks.run.observe(columns, answers=answers, by_order=True)
+    take_time(message, draft.columns, "timestamp", "created_at")
     if message.first("content") not in (0, NULL):
         blocks.result(message.take("content"), draft, f"{message.path}.content")
-    draft.extra = message.rest()
+    if "artifact" in message:
+        draft.columns["structured"] = message.json("artifact")
+    draft.extra.update(message.rest())
     return draft
 
 
@@ -92,35 +98,68 @@ def take_reasoning(message: SourceObject, step: StepDraft, blocks: BlockReader) 
             step.parts.reasoning(blocks.builder.text(text))
             texts = [text]
             message.drop(key)
+    for detail in message.objects("reasoning_details") if not texts else ():
+        words, rest = detail.text("text", "summary"), detail.rest()
+        if words is None:
+            step.parts.opaque(rest)
+        else:
+            step.parts.reasoning(blocks.builder.text(words), rest)
 
 
 def take_calls(message: SourceObject, step: StepDraft, blocks: BlockReader) -> None:
     """Take the calls of a message, and the only one of the old form ``function_call``."""
+    known = list(step.calls)
     for call in message.objects("tool_calls"):
-        _call(call, step, blocks)
-    if message.first("function_call") == BRACE:
-        _call(
-            SourceObject(message.take("function_call"), message.path, blocks.losses), step, blocks
-        )
+        add_call(call, step, known)
+    if message.peek("function_call").word("name"):
+        add_call(message.take_child("function_call"), step)
 
 
-def _call(call: SourceObject, step: StepDraft, blocks: BlockReader) -> None:
+def add_call(call: SourceObject, step: StepDraft, known: Sequence[CallDraft] = ()) -> CallDraft:
+    """Add a call of a list of calls.
+
+    Args:
+        call: with ``function``, with ``custom``, or with its name and arguments beside its id.
+        step: takes it.
+        known: calls of the content, which the list may repeat; one of them is there once.
+
+    Returns:
+        The call of the step.
+    """
     kind = call.word("type")
-    function = call
-    for key in ("function", "custom"):
-        if call.first(key) == BRACE:
-            function = call.child(key)
-    name = function.text("name") if function is not call else call.text("name", "function")
-    raw = next((function.take(key) for key in ("arguments", "input") if key in function), None)
-    columns = call_columns(name, call.name("id", "call_id"), raw)
+    inner = next((it for key in ("function", "custom") if (it := call.child(key))), call)
+    arguments = next(
+        (inner.take(key) for key in ("arguments", "args", "input", "parameters") if key in inner),
+        None,
+    )
+    name = inner.text("name") if inner is not call else call.text("name", "function")
+    call_id = call.name("id", "call_id", "tool_call_id", "toolCallId")
+    columns = call_columns(name, call_id, arguments)
+    if kind == "custom" and arguments is not None and jsontext.first_byte(arguments) == QUOTE:
+        columns = free_text(columns, jsontext.decode_value(arguments))
     requestor = call.word("requestor")
     if requestor == "user":
         columns["requestor"] = call.text("requestor")
     elif requestor == "assistant":
         call.drop("requestor")
-    if kind == "function":
+    if kind in ("function", "tool_call"):
         call.drop("type")
-    step.call(columns, call.rest())
+    same = next((it for it in known if it.columns.get("call_id") == call_id), None)
+    if same is None or call_id is None or same.columns.get("name") != name:
+        return step.call(columns, call.rest())
+    names = ("arguments", "arguments_raw")
+    differing = {key: columns.get(key) for key in names}
+    differing = {
+        key: it for key, it in differing.items() if it not in (None, same.columns.get(key))
+    }
+    merge_extra(same.extra, differing | call.rest())
+    return same
+
+
+def free_text(columns: Columns, text: str) -> Columns:
+    """The columns of a call whose arguments are no JSON but a text."""
+    columns = {key: value for key, value in columns.items() if not key.startswith("arguments")}
+    return columns | {"arguments_raw": text, "arguments_kind": "text"}
 
 
 def drop_repeated(source: SourceObject, written: Mapping[str, Raw]) -> None:

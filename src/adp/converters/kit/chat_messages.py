@@ -6,12 +6,11 @@ calls in ``tool_calls`` or as blocks, results as messages or as blocks, reasonin
 
 from __future__ import annotations
 
-from typing import Any
-
 from msgspec import Raw
 
-from adp.converters.kit.blocks import BlockReader, call_columns
-from adp.converters.kit.drafts import CallDraft, StepDraft, TrajectoryDraft, merge_extra
+from adp.converters.kit.blocks import BlockReader
+from adp.converters.kit.chat import RESULTS, SOURCES, chat_result, take_calls, take_reasoning
+from adp.converters.kit.drafts import StepDraft, TrajectoryDraft
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
 from adp.converters.kit.token_columns import take_tokens
@@ -19,20 +18,7 @@ from adp.converters.reading import BRACE, BRACKET, QUOTE
 from adp_schema import jsontext
 from adp_schema.model import Columns
 
-SOURCES = {
-    "system": "system",
-    "developer": "system",
-    "user": "user",
-    "human": "user",
-    "assistant": "agent",
-    "ai": "agent",
-    "model": "agent",
-}
-"""Role -> source of a step."""
-RESULTS = frozenset({"tool", "function", "ipython", "observation"})
-"""Roles of messages that answer a call."""
 _PLAIN = frozenset({"system", "user", "assistant", "tool"})
-_REASONING = ("reasoning_content", "reasoning", "thinking")
 
 
 class ChatMessages:
@@ -108,17 +94,7 @@ class ChatMessages:
         return step
 
     def _result(self, source: SourceObject, role: str) -> None:
-        columns: Columns = {"name": source.text("name")}
-        error = source.flag("is_error")
-        if error is not None or source.word("status") in ("error", "success"):
-            columns["is_error"] = error if error is not None else source.word("status") == "error"
-        answers = source.name("tool_call_id", "tool_use_id", "call_id")
-        draft = self.run.observe(columns, answers=answers, by_order=True)
-        take_time(source, draft.columns, "timestamp", "created_at")
-        self.blocks.result(source.take("content"), draft, f"{source.path}.content")
-        if "artifact" in source:
-            draft.columns["structured"] = source.json("artifact")
-        draft.extra.update(source.rest())
+        draft = chat_result(source, self.blocks)
         if role not in _PLAIN:
             draft.extra.setdefault("role", role)
 
@@ -141,9 +117,9 @@ class ChatMessages:
         step = step or self.run.step("agent", "llm_turn")
         thought = any(block.word("type") in ("thinking", "reasoning") for block in blocks)
         if not thought:
-            self._reasoning(source, step)
+            take_reasoning(source, step, self.blocks)
         self.blocks.content(content, step, f"{source.path}.content")
-        self._calls(source, step)
+        take_calls(source, step, self.blocks)
         if refusal := source.word("refusal"):
             source.drop("refusal")
             step.parts.text(self.blocks.builder.text(refusal), {"type": "refusal"})
@@ -164,71 +140,6 @@ class ChatMessages:
         actor = source.text("name")
         if actor is not None:
             columns["actor"] = actor
-
-    def _reasoning(self, source: SourceObject, step: StepDraft) -> None:
-        """Reasoning beside the content; what says it a second time stays for ``extra``."""
-        key = next((key for key in _REASONING if source.word(key)), None)
-        if key is not None:
-            step.parts.reasoning(self.blocks.builder.text(source.text(key) or ""))
-            return
-        for block in source.objects("thinking_blocks"):
-            self.blocks.block(block, step)
-        for detail in source.objects("reasoning_details"):
-            text = detail.text("text", "summary")
-            rest: dict[str, Any] = detail.rest()
-            if text is None:
-                step.parts.opaque(rest)
-            else:
-                step.parts.reasoning(self.blocks.builder.text(text), rest)
-
-    def _calls(self, source: SourceObject, step: StepDraft) -> None:
-        for call in source.objects("tool_calls"):
-            add_call(call, step)
-        inner = source.child("function_call")
-        if inner.word("name"):
-            step.call(call_columns(inner.text("name"), None, inner.take("arguments")))
-
-
-def add_call(call: SourceObject, step: StepDraft) -> CallDraft:
-    """Add a call of a list of calls; one that stands in the content already is there once.
-
-    Args:
-        call: with ``function``, with ``custom``, or with its name and arguments beside its id.
-        step: takes it.
-
-    Returns:
-        The call of the step.
-    """
-    kind = call.word("type")
-    inner = next((it for key in ("function", "custom") if (it := call.child(key))), call)
-    arguments = next(
-        (inner.take(key) for key in ("arguments", "args", "input", "parameters") if key in inner),
-        None,
-    )
-    name = inner.text("name")
-    columns = call_columns(
-        name, call.name("id", "call_id", "tool_call_id", "toolCallId"), arguments
-    )
-    if kind == "custom" and arguments is not None and jsontext.first_byte(arguments) == QUOTE:
-        columns = free_text(columns, jsontext.decode_value(arguments))
-    if kind in ("function", "tool_call"):
-        call.drop("type")
-    same = next((it for it in step.calls if it.columns.get("call_id") == columns["call_id"]), None)
-    if same is None or columns["call_id"] is None or same.columns.get("name") != name:
-        return step.call(columns, call.rest())
-    names = ("arguments", "arguments_raw")
-    differing = {key: columns.get(key) for key in names}
-    differing = {
-        key: it for key, it in differing.items() if it not in (None, same.columns.get(key))
-    }
-    merge_extra(same.extra, differing | call.rest())
-    return same
-
-
-def free_text(columns: Columns, text: str) -> Columns:
-    """The columns of a call whose arguments are no JSON but a text."""
-    columns = {key: value for key, value in columns.items() if not key.startswith("arguments")}
-    return columns | {"arguments_raw": text, "arguments_kind": "text"}
 
 
 def _objects(raw: Raw | None, path: str, blocks: BlockReader) -> list[SourceObject]:

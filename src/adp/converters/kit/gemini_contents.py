@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from adp.converters.kit.blocks import BlockReader, call_columns
-from adp.converters.kit.chat_messages import free_text
+from adp.converters.kit.chat import free_text
 from adp.converters.kit.drafts import ObservationDraft, StepDraft, TrajectoryDraft
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from msgspec import Raw
 
-from adp.converters.kit.chat_messages import ChatMessages, add_call
+from adp.converters.kit.chat import add_call
+from adp.converters.kit.chat_messages import ChatMessages
 from adp.converters.kit.drafts import StepDraft
 from adp.converters.kit.model_apis import CHAT
 from adp.converters.kit.source_object import SourceObject
@@ -119,8 +120,7 @@ def read_message(chat: ChatMessages, raw: Raw, path: str) -> StepDraft | None:
         chat.run.observations[-1].extra.update({"wrapper": rest} if rest else {})
         return None
     for call in calls:
-        add_call(call, step)
-        step.calls[-1].columns.setdefault("status", "invalid")
+        add_call(call, step, step.calls).columns.setdefault("status", "invalid")
     step.columns.update(columns)
     step.extra.update({"wrapper": rest} if rest else {})
     return step

@@ -12,9 +12,9 @@ from typing import Any
 from msgspec import Raw
 
 from adp.converters.kit.blocks import BlockReader, call_columns
-from adp.converters.kit.chat_messages import SOURCES, free_text
+from adp.converters.kit.chat import SOURCES, free_text
 from adp.converters.kit.drafts import ObservationDraft, StepDraft, TrajectoryDraft, merge_extra
-from adp.converters.kit.source_object import SourceObject
+from adp.converters.kit.source_object import SourceObject, one_line
 from adp.converters.kit.times import take_time
 from adp.converters.kit.token_columns import take_tokens
 from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE
@@ -226,7 +226,7 @@ class ResponseItems:
         key = next((key for key in _ARGUMENTS if source.first(key) not in (0, NULL)), None)
         raw = None if key is None else source.take(key)
         if kind == "file_search_call" and "queries" in source:
-            raw = jsontext.raw(jsontext.text_of({"queries": _line(source.take("queries"))}))
+            raw = jsontext.raw(jsontext.text_of({"queries": one_line(source.take("queries"))}))
         columns = call_columns(name, None, raw, CALLS.get(kind, "function"))
         if key in ("input", "code") and raw is not None and jsontext.first_byte(raw) == QUOTE:
             columns = free_text(columns, jsontext.decode_value(raw))
@@ -305,12 +305,8 @@ def _pieces(raw: Raw | None, path: str) -> list[tuple[Raw, str]]:
     return [(item, f"{path}[{n}]") for n, item in enumerate(jsontext.decode_array(raw))]
 
 
-def _line(raw: Raw | None) -> Raw:
-    return jsontext.raw(jsontext.one_line(raw or b"null"))
-
-
 def _written(values: dict[str, Any]) -> dict[str, Any]:
-    return {key: _line(it) if isinstance(it, Raw) else it for key, it in values.items()}
+    return {key: one_line(value) for key, value in values.items()}
 
 
 def _without_type(values: dict[str, Any]) -> dict[str, Any]:

@@ -197,6 +197,30 @@ class SessionLog:
             source.drop(self.parent_key)
         merge_extra(step.extra, source.rest())
 
+    def add_message(
+        self, source: SourceObject, role: str, content: Raw | None, path: str
+    ) -> StepDraft | ObservationDraft:
+        """Add a message; one of the user may hold results of calls, or nothing but these.
+
+        Args:
+            source: the line, which has the id and the time.
+            role: assistant, system, or any other for the user.
+            content: a string, a list of blocks, or a block.
+            path: where it is.
+
+        Returns:
+            The step, or the last result: takes what else the line says.
+        """
+        if role == "assistant":
+            step = self.begin_step(source, "agent")
+            self.blocks.content(content, step, path)
+            return step
+        speaker = "system" if role == "system" else "user"
+        draft = self.blocks.user_content(content, path, lambda: self.begin_step(source, speaker))
+        if isinstance(draft, ObservationDraft):
+            take_time(source, draft.columns, *self.time_keys)
+        return draft
+
     def begin_result(
         self, source: SourceObject, answers: str | None, **columns: Any
     ) -> ObservationDraft:
@@ -212,7 +236,9 @@ class SessionLog:
             return self.begin_step(source, "agent")
         return last
 
-    def context_edit(self, source: SourceObject, boundary: str, *summary_keys: str) -> StepDraft:
+    def context_edit(
+        self, source: SourceObject, boundary: str | None, *summary_keys: str
+    ) -> StepDraft:
         """Add a context edit: ``replace``, by the summary under a key, or ``truncate``."""
         step = self.begin_step(source, "system", "context_edit")
         step.columns["edit_boundary"] = boundary

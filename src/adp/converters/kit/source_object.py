@@ -236,6 +236,15 @@ class SourceObject:
                 out[key] = left
         return out
 
+    def rest_lines(self) -> dict[str, Any]:
+        """What nobody took, each value on one line: for a part, or for a list in ``extra``."""
+        return {key: one_line(value) for key, value in self.rest().items()}
+
+
+def one_line(value: Any) -> Any:
+    """A value for a part or a list: JSON text stands on one line."""
+    return jsontext.raw(jsontext.one_line(value)) if isinstance(value, Raw) else value
+
 
 def embedded(text: str, path: str, losses: Losses) -> SourceObject:
     """The object that a string holds as JSON; without keys when it is none."""

@@ -11,9 +11,10 @@ from typing import ClassVar
 from msgspec import Raw
 
 from adp.converters.kit.drafts import ObservationDraft, StepDraft, merge_extra
+from adp.converters.kit.key_tables import exit_code, take_columns
 from adp.converters.kit.session import LogReader, SessionLog, word
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.times import take_start, take_time
+from adp.converters.kit.times import take_time
 from adp.converters.kit.usage import UsageKeys, take_usage
 from adp.converters.reading import BRACE, BRACKET
 from adp_schema import jsontext
@@ -38,14 +39,9 @@ class AmpThread(SessionLog):
         """The document."""
         if source.first("messages") != BRACKET:
             raise RecordError("expected a list of messages", f"{source.path}.messages")
-        columns = self.run.columns
-        if "source_id" in columns:
-            self.other(source)
+        if not self.is_first_header(source, "id"):
             return
-        columns["source_id"] = columns["session_id"] = source.name("id")
-        take_start(source, columns, "created")
-        if source.integer_at("v") is not None:
-            columns["source_version"] = source.name("v")
+        take_columns(source, self.run.columns, {"started_at": "created", "source_version": "v"})
         for message in source.objects("messages"):
             self.message(message)
         self.run.extra.update(source.rest())
@@ -86,11 +82,9 @@ class AmpThread(SessionLog):
         state = message.child("state")
         step.columns["stop_reason"] = state.text("stopReason")
         take_time(message.child("meta"), step.columns, "sentAt")
-        usage = SourceObject(message.values.get("usage"), message.path, self.losses)
+        usage = message.peek("usage")
         take_time(usage, step.columns, "timestamp")
-        step.columns["model"] = usage.word("model") or None
-        if step.columns["model"]:
-            self.run.columns["agent_model"] = step.columns["model"]
+        self.set_model(step, usage.word("model") or None)
         take_usage(message, "usage", step.columns, USAGE)
         step.columns["duration_ms"] = message.number("turnElapsedMs")
 
@@ -101,8 +95,8 @@ class AmpThread(SessionLog):
         status = run.word("status")
         if status:
             draft.columns["is_error"] = status != "done"
-        result = SourceObject(run.values.get("result"), run.path, self.losses)
-        draft.columns["exit_code"] = result.integer_at("exitCode", bits=32)
+        result = run.peek("result")
+        draft.columns["exit_code"] = exit_code(result)
         if result:
             text = result.word("output") or result.word("content")
             if text:
@@ -110,7 +104,7 @@ class AmpThread(SessionLog):
             draft.columns["structured"] = run.json_object("result")
         else:
             self.blocks.result(run.take("result"), draft, f"{run.path}.result")
-        error = SourceObject(run.values.get("error"), run.path, self.losses)
+        error = run.peek("error")
         if message := error.word("message") or run.word("error") or run.word("reason"):
             draft.parts.text(self.builder.text(message))
         draft.extra = block.rest()

@@ -8,7 +8,7 @@ Sources: the reference of the sessions API; tapes of an SDK.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from msgspec import Raw
 
@@ -16,7 +16,7 @@ from adp.converters.kit.blocks import call_columns
 from adp.converters.kit.client_tape import PAIR, tape_events
 from adp.converters.kit.drafts import StepDraft
 from adp.converters.kit.session import LogReader, SessionLog, word
-from adp.converters.kit.source_object import SourceObject
+from adp.converters.kit.source_object import SourceObject, one_line
 from adp.converters.kit.times import take_start, take_time
 from adp.converters.kit.usage import ANTHROPIC, take_usage
 from adp.converters.reading import BRACKET, NULL
@@ -37,7 +37,7 @@ class ManagedSession(SessionLog):
     handlers: ClassVar[Mapping[str, str]] = {
         "session": "header",
         "user.message": "user",
-        "system.message": "system",
+        "system.message": "user",
         "agent.message": "agent_message",
         "agent.thinking": "thinking",
         "agent.tool_use": "call",
@@ -51,9 +51,11 @@ class ManagedSession(SessionLog):
         "agent.thread_context_compacted": "compaction",
         "span.model_request_start": "request_start",
         "span.model_request_end": "request_end",
-        "session.error": "error",
-        "session.status_idle": "idle",
         "session.status_terminated": "terminated",
+    }
+    notes: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        "session.error": {"error_type": "error.type", "error_message": "error.message"},
+        "session.status_idle": {"stop_reason": "stop_reason.type"},
     }
     kept: ClassVar[frozenset[str]] = frozenset(
         {"user.interrupt", "user.define_outcome", "agent.thread_message_sent",
@@ -83,8 +85,7 @@ class ManagedSession(SessionLog):
         """The session: its agent with model, system prompt and tools."""
         columns, agent = self.run.columns, source.child("agent")
         if columns.get("source_id") is not None:
-            source.values["type"] = jsontext.raw('"session"')
-            self.other(source)
+            self.keep(source)
             return
         columns["source_id"] = source.name("id")
         columns.setdefault("session_id", columns["source_id"])
@@ -100,17 +101,9 @@ class ManagedSession(SessionLog):
         self.run.extra.update(source.rest())
 
     def user(self, source: SourceObject) -> None:
-        """A message of the user."""
-        self._message(source, self.run.step("user"))
-
-    def system(self, source: SourceObject) -> None:
-        """A message of the system."""
-        self._message(source, self.run.step("system"))
-
-    def _message(self, source: SourceObject, step: StepDraft) -> None:
+        """A message of the user, or of the system."""
         self.turn = None
-        step.columns["native_id"] = source.name("id")
-        take_time(source, step.columns, *self.time_keys)
+        step = self.begin_step(source, self.kind.partition(".")[0])
         self.blocks.content(source.take("content"), step, f"{source.path}.content")
         step.extra.update(source.rest())
 
@@ -121,8 +114,8 @@ class ManagedSession(SessionLog):
             take_time(source, self.turn.columns, *self.time_keys)
         return self.turn
 
-    def _keep(self, source: SourceObject, turn: StepDraft, kind: str) -> None:
-        turn.extra.setdefault("events", []).append({"type": kind, **_written(source)})
+    def _add_event(self, source: SourceObject, turn: StepDraft) -> None:
+        turn.extra.setdefault("events", []).append({"type": self.kind, **source.rest_lines()})
 
     def agent_message(self, source: SourceObject) -> None:
         """Text of the agent."""
@@ -131,9 +124,9 @@ class ManagedSession(SessionLog):
         if turn.columns.get("native_id") is None:
             turn.columns["native_id"] = source.name("id")
         if set(source.values) - {"processed_at"} or turn.columns.get("timestamp") is None:
-            self._keep(source, turn, "agent.message")
+            self._add_event(source, turn)
         elif "processed_at" in source:
-            turn.extra.setdefault("processed_at", []).append(_line(source.take("processed_at")))
+            turn.extra.setdefault("processed_at", []).append(one_line(source.take("processed_at")))
 
     def thinking(self, source: SourceObject) -> None:
         """That the agent thought; seldom what."""
@@ -141,7 +134,7 @@ class ManagedSession(SessionLog):
         text = source.text("thinking", "text")
         if text is not None:
             turn.parts.reasoning(self.builder.text(text))
-        self._keep(source, turn, "agent.thinking")
+        self._add_event(source, turn)
 
     def call(self, source: SourceObject) -> None:
         """A call of a tool of the platform, of an MCP server, or of the client."""
@@ -156,9 +149,8 @@ class ManagedSession(SessionLog):
     def result(self, source: SourceObject) -> None:
         """The result of a call; it ends the turn."""
         self.turn = None
-        columns: Columns = {"is_error": source.flag("is_error")}
-        draft = self.run.observe(columns, answers=source.name(*_ANSWERS), by_order=True)
-        take_time(source, draft.columns, *self.time_keys)
+        draft = self.begin_result(source, source.name(*_ANSWERS))
+        draft.columns["is_error"] = source.flag("is_error")
         self.blocks.result(source.take("content"), draft, f"{source.path}.content")
         draft.extra = source.rest()
 
@@ -175,54 +167,26 @@ class ManagedSession(SessionLog):
     def compaction(self, source: SourceObject) -> None:
         """The context was compacted; by what, the event does not say."""
         self.turn = None
-        step = self.run.step("system", "context_edit", edit_boundary="replace")
-        step.columns["native_id"] = source.name("id")
-        take_time(source, step.columns, *self.time_keys)
-        step.columns["edit_summary"] = source.text("summary")
+        step = self.context_edit(source, "replace", "summary")
         step.extra.update(source.rest())
 
     def request_start(self, source: SourceObject) -> None:
         """A request to the model: what follows is a turn of its own."""
         self.turn = None
-        self._typed(source, "span.model_request_start")
+        self.keep(source)
 
     def request_end(self, source: SourceObject) -> None:
         """The tokens of the request; its turn is the last one, which has no other request."""
         if self.turn is None or "usage" in self.turn.columns:
-            self._typed(source, "span.model_request_end")
+            self.keep(source)
             return
         take_usage(source, "model_usage", self.turn.columns, ANTHROPIC)
-        self._keep(source, self.turn, "span.model_request_end")
-
-    def error(self, source: SourceObject) -> None:
-        """What went wrong."""
-        error = SourceObject(source.values.get("error"), source.path, self.losses)
-        self.run.columns["error_type"] = error.word("type") or None
-        self.run.columns["error_message"] = error.word("message") or None
-        self._typed(source, "session.error")
-
-    def idle(self, source: SourceObject) -> None:
-        """The session waits, or has reached its end."""
-        reason = SourceObject(source.values.get("stop_reason"), source.path, self.losses)
-        self.run.columns["stop_reason"] = reason.word("type") or None
-        self._typed(source, "session.status_idle")
+        self._add_event(source, self.turn)
 
     def terminated(self, source: SourceObject) -> None:
         """The session is over."""
         self.run.columns["terminated"] = True
-        self._typed(source, "session.status_terminated")
-
-    def _typed(self, source: SourceObject, kind: str) -> None:
-        source.values["type"] = jsontext.raw(f'"{kind}"')
-        self.other(source)
-
-
-def _line(raw: Raw | None) -> Raw:
-    return jsontext.raw(jsontext.one_line(raw or b"null"))
-
-
-def _written(source: SourceObject) -> dict[str, Any]:
-    return {key: _line(it) if isinstance(it, Raw) else it for key, it in source.rest().items()}
+        self.keep(source)
 
 
 class ManagedAgents(LogReader):

@@ -65,14 +65,12 @@ class StreamSession(ClaudeSession):
         columns["error_type"] = (subtype or "error") if failed else None
         texts = [*words(source.values.get("errors")), source.word("result")]
         columns["error_message"] = next(filter(None, texts), None) if failed else None
-        copy = SourceObject(None, source.path, self.losses)
-        copy.values = dict(source.values)
+        copy = source.copy()
         columns["total_cost_usd"] = copy.number("total_cost_usd")
         self._totals(copy.child("usage"))
         if source.first("modelUsage") == BRACE:
             columns["final_metrics"] = copy.json_object("modelUsage")
-        source.values["type"] = Raw(b'"result"')
-        self.other(source)
+        self.keep(source)
 
     def _totals(self, usage: SourceObject) -> None:
         """The tokens of the run, when one record says them."""

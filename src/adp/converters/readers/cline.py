@@ -11,10 +11,9 @@ from typing import ClassVar
 
 from msgspec import Raw
 
-from adp.converters.kit.drafts import ObservationDraft, StepDraft, merge_extra
+from adp.converters.kit.drafts import StepDraft, merge_extra
 from adp.converters.kit.session import LogReader, SessionLog, inner, word
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.times import take_time
 from adp.converters.kit.usage import UsageKeys, take_usage
 from adp.converters.reading import NUMBER
 from adp_schema import jsontext
@@ -53,25 +52,14 @@ class ClineTask(SessionLog):
         if role in ("user", "assistant"):
             source.drop("role")
         content = source.take("content")
-        path = f"{source.path}.content"
-        draft: StepDraft | ObservationDraft
-        if role == "assistant":
-            draft = self.run.step("agent", "llm_turn")
-            self.blocks.content(content, draft, path)
-            draft.columns["model"] = source.child("modelInfo").text("modelId")
-            if draft.columns["model"]:
-                self.run.columns["agent_model"] = draft.columns["model"]
+        draft = self.add_message(source, role, content, f"{source.path}.content")
+        if isinstance(draft, StepDraft) and role == "assistant":
+            self.set_model(draft, source.child("modelInfo").text("modelId"))
             take_usage(source, "metrics", draft.columns, USAGE)
-        else:
-            who = "system" if role == "system" else "user"
-            draft = self.blocks.user_content(content, path, lambda: self.run.step(who))
-        take_time(source, draft.columns, "ts")
         is_summary = source.first("isSummary") == ord("t")
         merge_extra(draft.extra, source.rest())
         if is_summary and isinstance(draft, StepDraft):
-            text = draft.parts.columns().get("text")
-            self.run.step("system", "context_edit", edit_boundary="replace", edit_summary=text,
-                          synthetic=True)  # fmt: skip
+            self.run.summarised(draft)
 
 
 class ClineReader(LogReader):

@@ -12,36 +12,41 @@ from msgspec import Raw
 
 from adp.converters.files.sqlite import SqliteShape
 from adp.converters.kit.blocks import call_columns
+from adp.converters.kit.chat import SOURCES
 from adp.converters.kit.drafts import StepDraft, merge_extra
+from adp.converters.kit.key_tables import take_columns
 from adp.converters.kit.session import LogReader, SessionLog, inner
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.times import take_end, take_start, take_time
-from adp.converters.reading import BRACE, BRACKET, QUOTE
+from adp.converters.kit.times import take_time
+from adp.converters.reading import BRACE
 from adp_schema import jsontext
 from adp_schema.errors import RecordError
 from adp_schema.protocols import Match
+
+SESSION = {
+    "started_at": "created_at",
+    "ended_at": "updated_at",
+    "total_tokens_in": "prompt_tokens",
+    "total_tokens_out": "completion_tokens",
+    "total_cost_usd": "cost",
+}
 
 
 class CrushSession(SessionLog):
     """One session."""
 
     agent: ClassVar[str | None] = "crush"
+    id_key: ClassVar[str] = "id"
+    time_keys: ClassVar[tuple[str, ...]] = ("created_at",)
 
     def line(self, source: SourceObject) -> None:
         """The row of a session with those of its messages."""
         if source.first("sessions") != BRACE:
             raise RecordError("expected the row of a session under the key sessions", source.path)
-        if "source_id" in self.run.columns:
-            self.other(source)
-            return
         session = source.child("sessions")
-        columns = self.run.columns
-        columns["source_id"] = columns["session_id"] = session.name("id")
-        take_start(session, columns, "created_at")
-        take_end(session, columns, "updated_at")
-        columns["total_tokens_in"] = session.integer("prompt_tokens")
-        columns["total_tokens_out"] = session.integer("completion_tokens")
-        columns["total_cost_usd"] = session.number("cost")
+        if not self.is_first_header(source, "id", inside=session):
+            return
+        take_columns(session, self.run.columns, SESSION)
         summary = session.word("summary_message_id")
         for message in source.objects("messages"):
             self.message(message, summary)
@@ -51,49 +56,28 @@ class CrushSession(SessionLog):
         """A message, by its role; results of tools have a role of their own."""
         role, name = message.word("role"), message.word("id")
         self.run.constant(message, "session_id")
-        parts = self._parts(message)
+        parts = message.parsed_objects("parts")
         if role == "tool" and all(part.word("type") == "tool_result" for part in parts):
             message.drop("role")
-            before = len(self.run.steps[-1].observations if self.run.steps else self.run.early)
+            before = len(self.run.observations)
             for part in parts:
                 self._result(part)
-            results = (self.run.steps[-1].observations if self.run.steps else self.run.early)[
-                before:
-            ]
+            results = self.run.observations[before:]
             if results:
                 take_time(message, results[-1].columns, "created_at")
                 merge_extra(results[-1].extra, {"message": message.rest()})
                 return
         if role in ("user", "assistant", "system"):
             message.drop("role")
-        agent = role == "assistant"
-        kind = "llm_turn" if agent else "message"
-        source = "agent" if agent else ("system" if role == "system" else "user")
-        step = self.run.step(source, kind, native_id=message.name("id"))
-        take_time(message, step.columns, "created_at")
+        step = self.begin_step(message, SOURCES.get(role, "user"))
         for part in parts:
             self._part(part, step)
-        if agent:
-            step.columns["model"] = message.text("model")
-            self.run.columns["agent_model"] = step.columns["model"]
+        if step.columns["source"] == "agent":
+            self.set_model(step, message.text("model"))
         is_summary = message.integer_at("is_summary_message") == 1 or (name and name == summary)
         merge_extra(step.extra, message.rest())
         if is_summary:
-            text = step.parts.columns().get("text")
-            self.run.step("system", "context_edit", edit_boundary="replace", edit_summary=text,
-                          synthetic=True)  # fmt: skip
-
-    def _parts(self, message: SourceObject) -> list[SourceObject]:
-        """The parts, which stand as a list or as its JSON text."""
-        if message.first("parts") == QUOTE:
-            text = message.word("parts")
-            data = text.encode("utf-8", "surrogatepass")
-            if jsontext.first_byte(data) != BRACKET or not jsontext.is_valid(data):
-                return []
-            if jsontext.has_mark(text) or jsontext.depth(data) > jsontext.MAX_DEPTH:
-                return []
-            message.values["parts"] = jsontext.raw(text)
-        return message.objects("parts")
+            self.run.summarised(step)
 
     def _part(self, part: SourceObject, step: StepDraft) -> None:
         kind, data = part.word("type"), part.child("data")
@@ -142,8 +126,7 @@ class CrushSession(SessionLog):
         data = part.child("data")
         columns = {"name": data.text("name"), "is_error": data.flag("is_error")}
         draft = self.run.observe(columns, answers=data.name("tool_call_id"), by_order=True)
-        if (text := data.text("content")) is not None:
-            draft.parts.text(self.builder.text(text))
+        self.blocks.take_text(data, draft.parts, "content")
         meta = data.word("metadata")
         if jsontext.first_byte(meta.encode("utf-8", "replace")) == BRACE and (
             jsontext.is_valid(meta) and not jsontext.has_mark(meta)

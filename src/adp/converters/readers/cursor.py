@@ -13,13 +13,13 @@ from msgspec import Raw
 
 from adp.converters.files.sqlite import SqliteShape
 from adp.converters.kit.blocks import call_columns
-from adp.converters.kit.drafts import ObservationDraft, StepDraft, merge_extra
+from adp.converters.kit.drafts import StepDraft, merge_extra
+from adp.converters.kit.key_tables import exit_code, take_columns, take_tools
 from adp.converters.kit.session import LogReader, SessionLog, inner, word
 from adp.converters.kit.source_object import SourceObject, embedded
-from adp.converters.kit.times import take_end, take_start, take_time
+from adp.converters.kit.times import take_start, take_time
 from adp.converters.kit.usage import UsageKeys, take_usage
 from adp.converters.reading import BRACE, BRACKET
-from adp_schema import jsontext
 from adp_schema.protocols import Match
 
 USAGE = UsageKeys(prompt=("inputTokens",), written=("outputTokens",))
@@ -37,6 +37,7 @@ class CursorSession(SessionLog):
         "terminal": "terminal",
     }
     kept: ClassVar[frozenset[str]] = frozenset({"turn_ended"})
+    time_keys: ClassVar[tuple[str, ...]] = ("timestamp", "createdAt")
 
     def kind_of(self, source: SourceObject) -> str:
         """The rows of a database, a message, or the type of another line."""
@@ -48,23 +49,16 @@ class CursorSession(SessionLog):
             return "message"
         return source.word("type")
 
-    # ---- transcripts -----------------------------------------------------------------------
-
     def header(self, source: SourceObject) -> None:
         """A line about the session, which tools that collect transcripts write."""
-        columns = self.run.columns
-        if "source_id" in columns:
-            self.other(source)
+        if not self.is_first_header(source, "session_id"):
             return
-        columns["source_id"] = columns["session_id"] = source.name("session_id")
-        columns["agent_model"] = source.text("model")
+        take_columns(source, self.run.columns, {"agent_model": "model"})
         merge_extra(self.run.extra, source.rest())
 
     def tools(self, source: SourceObject) -> None:
         """The tools on offer."""
-        if self.run.columns.get("tools") is None:
-            self.run.columns["tools"] = source.json_list("tools")
-            self.run.columns["tools_origin"] = "recorded"
+        take_tools(source, self.run.columns)
         if rest := source.rest():
             merge_extra(self.run.extra, {"cursor_available_tools": rest})
 
@@ -77,16 +71,9 @@ class CursorSession(SessionLog):
         self._message(role, message, source)
 
     def _message(self, role: str, message: SourceObject, source: SourceObject) -> None:
-        content = message.take("content")
-        draft: StepDraft | ObservationDraft
+        draft = self.add_message(source, role, message.take("content"), message.path)
         if role == "assistant":
-            draft = self.run.step("agent", "llm_turn")
-            self.blocks.content(content, draft, message.path)
-            draft.columns["model"] = message.text("model")
-        else:
-            who = role if role == "system" else "user"
-            draft = self.blocks.user_content(content, message.path, lambda: self.run.step(who))
-        take_time(source, draft.columns, "timestamp", "createdAt")
+            take_columns(message, draft.columns, {"model": "model"})
         merge_extra(draft.extra, source.rest())
 
     def finish(self) -> None:
@@ -100,8 +87,6 @@ class CursorSession(SessionLog):
                     result.columns["native_call_id"] = result.answers
                     result.answers, result.by_order = None, True
 
-    # ---- the database of the editor --------------------------------------------------------
-
     def editor(self, source: SourceObject) -> None:
         """A conversation with its pieces, in the order of its list of them."""
         if "source_id" in self.run.columns:
@@ -112,20 +97,15 @@ class CursorSession(SessionLog):
         columns = self.run.columns
         name = composer.name("composerId") or row.word("key").partition(":")[2] or None
         columns["source_id"] = columns["session_id"] = name
-        take_start(composer, columns, "createdAt")
-        take_end(composer, columns, "lastUpdatedAt")
+        take_columns(composer, columns, {"started_at": "createdAt", "ended_at": "lastUpdatedAt"})
         columns["agent_model"] = composer.child("modelConfig").word("modelName") or None
         pieces: dict[str, SourceObject] = {}
         for item in source.objects("bubbleId"):
             piece = item.word("key").rpartition(":")[2]
             pieces[piece if piece not in pieces else f"{piece} {len(pieces)}"] = item
-        headers = SourceObject(composer.values.get("fullConversationHeadersOnly"), "", self.losses)
-        listed = composer.values.get("fullConversationHeadersOnly")
-        if listed is not None and jsontext.first_byte(listed) == BRACKET:
-            for header in jsontext.decode_array(listed):
-                piece = SourceObject(header, headers.path, self.losses).word("bubbleId")
-                if piece in pieces:
-                    self._row(pieces.pop(piece))
+        for header in composer.copy().objects("fullConversationHeadersOnly"):
+            if (name := header.word("bubbleId")) in pieces:
+                self._row(pieces.pop(name))
         for bubble in composer.objects("conversation"):
             self._bubble(bubble, bubble)
         for item in pieces.values():
@@ -146,16 +126,12 @@ class CursorSession(SessionLog):
         who, kind = ("agent", "llm_turn") if agent else ("user", "message")
         step = self.run.step(who, kind, native_id=bubble.name("bubbleId"))
         take_time(bubble, step.columns, "createdAt")
-        thinking = bubble.child("thinking")
-        thought = thinking.text("text")
-        if thought:
+        if thought := bubble.child("thinking").text("text"):
             step.parts.reasoning(self.builder.text(thought))
         if text := bubble.text("text"):
             step.parts.text(self.builder.text(text))
         if agent:
-            step.columns["model"] = bubble.child("modelInfo").text("modelName")
-            if step.columns["model"]:
-                self.run.columns["agent_model"] = step.columns["model"]
+            self.set_model(step, bubble.child("modelInfo").text("modelName"))
             take_usage(bubble, "tokenCount", step.columns, USAGE)
         tool = bubble.child("toolFormerData")
         if tool.word("name") or tool.word("toolCallId"):
@@ -180,11 +156,7 @@ class CursorSession(SessionLog):
             return
         draft.parts.text(self.builder.text(result))
         values = embedded(result, tool.path, self.losses)
-        for place in ("exitCode", "exitCodeV2", "exit_code"):
-            if (code := values.integer_at(place, bits=32)) is not None:
-                draft.columns["exit_code"] = code
-
-    # ---- the database of the terminal ------------------------------------------------------
+        draft.columns["exit_code"] = exit_code(values)
 
     def terminal(self, source: SourceObject) -> None:
         """A conversation: a header in hexadecimal digits, and messages among the blobs."""

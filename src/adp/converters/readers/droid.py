@@ -12,16 +12,19 @@ from typing import ClassVar
 from msgspec import Raw
 
 from adp.converters.kit.blocks import call_columns
-from adp.converters.kit.drafts import StepDraft, merge_extra
+from adp.converters.kit.chat import SOURCES
+from adp.converters.kit.drafts import ObservationDraft, StepDraft, merge_extra
+from adp.converters.kit.key_tables import KeyTable, exit_code, take_columns, take_tools
 from adp.converters.kit.session import LogReader, SessionLog, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
-from adp.converters.kit.usage import ANTHROPIC, set_usage, take_usage
-from adp.converters.reading import BRACE, BRACKET
-from adp_schema.model import Columns
+from adp.converters.kit.usage import ANTHROPIC, set_totals, take_usage
+from adp.converters.reading import BRACE
 from adp_schema.protocols import Match
 
 VISIBILITY = {"llm_only": "llm", "user_only": "user"}
+TURN: KeyTable = {"model": ("model", "modelId"), "response_id": "openaiMessageId",
+        "stop_reason": ("stopReason", "stop_reason")}  # fmt: skip
 _PRINTED = {"message": {"role", "text"}, "tool_call": {"toolName", "parameters"},
             "tool_result": {"toolCallId", "value"}, "completion": {"finalText"}}  # fmt: skip
 
@@ -38,19 +41,19 @@ class DroidSession(SessionLog):
         "tool_call": "call",
         "tool_result": "result",
         "completion": "completion",
-        "compaction_state": "compaction",
         "error": "error",
+    }
+    edits: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "compaction_state": ("replace", "summaryText", "summary")
     }
     kept: ClassVar[frozenset[str]] = frozenset({"todo_state", "session_end"})
     previous = ""
 
     def header(self, source: SourceObject) -> None:
         """The first line; another one begins a session that was joined to it."""
-        columns = self.run.columns
-        if "source_id" in columns:
-            self.other(source)
+        if not self.is_first_header(source, "id"):
             return
-        columns["source_id"] = columns["session_id"] = source.name("id")
+        columns = self.run.columns
         if source.word("version"):
             columns["agent_version"] = source.text("version")
         elif source.integer_at("version") is not None:
@@ -73,44 +76,21 @@ class DroidSession(SessionLog):
         if source.word("parentId") and source.word("parentId") == self.previous:
             source.drop("parentId")
         self.previous = source.word("id")
+        draft = self.add_message(source, role, content, message.path)
         if role == "assistant":
-            step = self.run.step("agent", "llm_turn", native_id=source.name("id"))
-            self.blocks.content(content, step, message.path)
-            self._finish_turn(source, message, step)
-            return
-        who = "system" if role == "system" else "user"
-        draft = self.blocks.user_content(
-            content, message.path, lambda: self.run.step(who, native_id=source.name("id"))
-        )
-        take_time(source, draft.columns, "timestamp")
+            self._finish_turn(message, draft)
         if isinstance(draft, StepDraft) and message.word("visibility") in VISIBILITY:
             draft.columns["visibility"] = VISIBILITY[message.word("visibility")]
         merge_extra(draft.extra, source.rest())
 
-    def _finish_turn(self, source: SourceObject, message: SourceObject, step: StepDraft) -> None:
-        take_time(source, step.columns, "timestamp")
+    def _finish_turn(self, message: SourceObject, step: StepDraft | ObservationDraft) -> None:
         thought = message.word("chatCompletionReasoningContent")
         if thought and thought == step.parts.columns().get("reasoning"):
             message.drop("chatCompletionReasoningContent")
-        step.columns["model"] = message.text("model", "modelId")
-        step.columns["response_id"] = message.text("openaiMessageId")
-        step.columns["stop_reason"] = message.text("stopReason", "stop_reason")
-        if message.word("visibility") in VISIBILITY:
-            step.columns["visibility"] = VISIBILITY[message.word("visibility")]
+        take_columns(message, step.columns, TURN)
         take_usage(message, "usage", step.columns, ANTHROPIC)
-        if step.columns["model"]:
-            self.run.columns["agent_model"] = step.columns["model"]
-        merge_extra(step.extra, source.rest())
-
-    def compaction(self, source: SourceObject) -> None:
-        """A summary stands for what came before."""
-        step = self.run.step("system", "context_edit", native_id=source.name("id"))
-        take_time(source, step.columns, "timestamp")
-        step.columns["edit_boundary"] = "replace"
-        step.columns["edit_summary"] = source.text("summaryText", "summary")
-        step.extra.update(source.rest())
-
-    # ---- what stream-json prints -----------------------------------------------------------
+        if model := step.columns.get("model"):
+            self.run.columns["agent_model"] = model
 
     def _session(self, source: SourceObject) -> None:
         columns = self.run.columns
@@ -124,34 +104,25 @@ class DroidSession(SessionLog):
         self._session(source)
         columns = self.run.columns
         columns["agent_model"] = source.word("model") or columns.get("agent_model")
-        if columns.get("tools") is None and source.first("tools") == BRACKET:
-            columns["tools"], columns["tools_origin"] = source.json_list("tools"), "recorded"
-        self.other(source)
+        take_tools(source, columns)
+        self.keep(source)
 
     def _printed(self, source: SourceObject) -> None:
         self._session(source)
         role = source.word("role")
         if role in ("user", "assistant"):
             source.drop("role")
-        agent = role == "assistant"
-        who, kind = ("agent", "llm_turn") if agent else ("user", "message")
-        step = self.run.step("system" if role == "system" else who, kind)
-        step.columns["native_id"] = source.name("id")
-        take_time(source, step.columns, "timestamp")
-        if (text := source.text("text")) is not None:
-            step.parts.text(self.builder.text(text))
+        step = self.begin_step(source, SOURCES.get(role, "user"))
+        self.blocks.take_text(source, step.parts, "text")
         step.extra.update(source.rest())
 
     def call(self, source: SourceObject) -> None:
         """A call of the turn before it, or of one that says nothing."""
         self._session(source)
-        last = self.run.steps[-1] if self.run.steps else None
-        if last is None or last.columns["kind"] != "llm_turn" or last.observations:
-            last = self.run.step("agent", "llm_turn")
-            take_time(source, last.columns, "timestamp")
+        turn = self.open_turn(source)
         call_id = source.name("toolCallId" if source.word("toolCallId") else "id")
         columns = call_columns(source.text("toolName"), call_id, source.take("parameters"))
-        last.call(columns, source.rest())
+        turn.call(columns, source.rest())
 
     def result(self, source: SourceObject) -> None:
         """A result: a text, or an object with what a command printed."""
@@ -159,8 +130,8 @@ class DroidSession(SessionLog):
         key = "toolCallId" if source.word("toolCallId") else "id"
         draft = self.run.observe({"name": source.text("toolName")}, answers=source.name(key))
         take_time(source, draft.columns, "timestamp")
-        value = SourceObject(source.values.get("value"), source.path, self.losses)
-        code = value.integer_at("exitCode", bits=32)
+        value = source.peek("value")
+        code = exit_code(value)
         draft.columns["exit_code"] = code
         error = source.flag("isError", "is_error")
         draft.columns["is_error"] = bool(code) if error is None and code is not None else error
@@ -185,19 +156,15 @@ class DroidSession(SessionLog):
         if answer and (last is None or last.parts.columns().get("text") != answer):
             step = self.run.step("agent", "llm_turn")
             step.parts.text(self.builder.text(answer))
-        usage: Columns = {}
-        record = SourceObject(source.values.get("usage"), source.path, self.losses)
-        set_usage(record, usage, ANTHROPIC)
-        for name in ("tokens_in", "tokens_out", "tokens_cached"):
-            columns[f"total_{name}"] = usage.get(name)
-        self.other(source)
+        set_totals(source.peek("usage"), columns, ANTHROPIC)
+        self.keep(source)
 
     def error(self, source: SourceObject) -> None:
         """What stopped the run."""
         self._session(source)
         self.run.columns["error_message"] = source.word("message") or None
         self.run.columns["error_type"] = source.word("source") or "error"
-        self.other(source)
+        self.keep(source)
 
 
 class DroidReader(LogReader):

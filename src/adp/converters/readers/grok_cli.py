@@ -12,16 +12,19 @@ from typing import ClassVar
 from msgspec import Raw
 
 from adp.converters.kit.blocks import call_columns
+from adp.converters.kit.chat import add_call
 from adp.converters.kit.drafts import StepDraft
+from adp.converters.kit.key_tables import KeyTable, take_columns
 from adp.converters.kit.session import LogReader, SessionLog, word
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.times import take_end, take_start
-from adp_schema import jsontext
 from adp_schema.protocols import Match
 
 _OWN_WORDS = frozenset({"", "interjection"})
 """Values of ``synthetic_reason`` of a message that the user has written."""
 _TEXTS = frozenset({"summary_text", "reasoning_text", "text"})
+
+
+TIMES: KeyTable = {"started_at": "created_at", "ended_at": ("updated_at", "last_active_at")}
 
 
 class GrokSession(SessionLog):
@@ -37,15 +40,10 @@ class GrokSession(SessionLog):
         "backend_tool_call": "backend_call",
     }
     _open: StepDraft | None = None
-    _speaker = ""
 
     def read_lines(self) -> None:
         """Take the summary first: it says which session this is."""
-        for path, data in self.record.side_files.items():
-            if not jsontext.is_valid(data):
-                self.losses.add(f"$side.{path}", "the file is no JSON")
-                continue
-            source = SourceObject(data, "$", self.losses)
+        for path, source in self.side_objects():
             if path.endswith("summary.json"):
                 self._summary(source)
             elif source:
@@ -58,12 +56,10 @@ class GrokSession(SessionLog):
         columns["source_id"] = columns["session_id"] = info.name("id")
         columns["agent_name"] = source.text("agent_name") or self.agent
         columns["agent_model"] = source.text("current_model_id")
-        take_start(source, columns, "created_at")
-        take_end(source, columns, "updated_at", "last_active_at")
+        take_columns(source, columns, TIMES)
         if parent := source.word("parent_session_id"):
-            subagent = source.word("session_kind") == "subagent"
-            if subagent:
-                self.run.link("subagent", target_id=parent, extra='{"target":"parent"}')
+            if source.word("session_kind") == "subagent":
+                self.link_parent(parent)
             else:
                 self.run.link("continuation", target_id=parent)
         self.run.extra.update(source.rest())
@@ -74,15 +70,10 @@ class GrokSession(SessionLog):
         if not self.run.columns.get("source_id") and folders and folders[-1].count("-") == 4:
             self.run.columns["source_id"] = self.run.columns["session_id"] = folders[-1]
 
-    def line(self, source: SourceObject) -> None:
-        """Take one line; its type says who speaks."""
-        self._speaker = source.word("type")
-        super().line(source)
-
     def message(self, source: SourceObject) -> None:
         """A message of the user or of the program."""
         self._open = None
-        step = self.run.step("system" if self._speaker == "system" else "user")
+        step = self.run.step("system" if self.kind == "system" else "user")
         if source.word("synthetic_reason") not in _OWN_WORDS:
             step.columns["synthetic"] = True
         self.blocks.content(source.take("content"), step, f"{source.path}.content")
@@ -110,15 +101,11 @@ class GrokSession(SessionLog):
     def assistant(self, source: SourceObject) -> None:
         """The message of the model, with its calls."""
         step = self._agent()
-        step.columns["model"] = source.text("model_id")
+        self.set_model(step, source.text("model_id"))
         step.columns["reasoning_effort"] = source.text("reasoning_effort")
-        if step.columns["model"]:
-            self.run.columns["agent_model"] = step.columns["model"]
         self.blocks.content(source.take("content"), step, f"{source.path}.content")
         for call in source.objects("tool_calls"):
-            function = call.child("function") or call
-            name, arguments = function.text("name"), function.take("arguments")
-            step.call(call_columns(name, call.name("id"), arguments), call.rest())
+            add_call(call, step)
         step.extra.update(source.rest())
         self._open = None
 
@@ -132,7 +119,7 @@ class GrokSession(SessionLog):
     def result(self, source: SourceObject) -> None:
         """The result of a call."""
         self._open = None
-        draft = self.run.observe({}, answers=source.name("tool_call_id"), by_order=True)
+        draft = self.begin_result(source, source.name("tool_call_id"))
         draft.columns["is_error"] = source.flag("is_error")
         self.blocks.result(source.take("content"), draft, f"{source.path}.content")
         draft.extra = source.rest()

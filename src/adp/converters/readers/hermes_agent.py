@@ -13,11 +13,12 @@ from msgspec import Raw
 
 from adp.converters.files.sqlite import SqliteShape
 from adp.converters.kit.blocks import call_columns
+from adp.converters.kit.chat import SOURCES
 from adp.converters.kit.drafts import StepDraft, merge_extra
+from adp.converters.kit.key_tables import KeyTable, take_columns, take_tools
 from adp.converters.kit.session import LogReader, SessionLog, inner
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.times import take_end, take_start, take_time
-from adp.converters.reading import BRACE, BRACKET, QUOTE, tools_text
+from adp.converters.reading import BRACE, BRACKET, QUOTE
 from adp_schema import jsontext
 from adp_schema.errors import RecordError
 from adp_schema.protocols import Match
@@ -26,10 +27,22 @@ _AS_JSON = "\x00json:"
 """Before content that is no plain text, in the database."""
 
 
+SESSION: KeyTable = {
+    "agent_model": "model",
+    "started_at": ("started_at", "session_start"),
+    "ended_at": ("ended_at", "last_updated"),
+    "stop_reason": "end_reason",
+    "total_tokens_out": "output_tokens",
+    "total_cost_usd": ("actual_cost_usd", "estimated_cost_usd"),
+}
+TURN = {"stop_reason": "finish_reason", "tokens_out": "token_count"}
+
+
 class HermesSession(SessionLog):
     """One session."""
 
     agent: ClassVar[str | None] = "hermes-agent"
+    id_key: ClassVar[str] = "id"
 
     def line(self, source: SourceObject) -> None:
         """An export, a document, or rows."""
@@ -51,10 +64,7 @@ class HermesSession(SessionLog):
     def _header(self, session: SourceObject, source: SourceObject) -> None:
         columns = self.run.columns
         columns["source_id"] = columns["session_id"] = session.name("id", "session_id")
-        columns["agent_model"] = session.text("model")
-        take_start(session, columns, "started_at", "session_start")
-        take_end(session, columns, "ended_at", "last_updated")
-        columns["stop_reason"] = session.text("end_reason")
+        take_columns(session, columns, SESSION)
         if parent := session.word("parent_session_id"):
             self.run.link("continuation", target_session_id=parent)
         prompt = [session.integer_at(f"{kind}_tokens")
@@ -62,12 +72,7 @@ class HermesSession(SessionLog):
         if prompt[0] is not None:
             columns["total_tokens_in"] = sum(number or 0 for number in prompt)
         columns["total_tokens_cached"] = prompt[1]
-        columns["total_tokens_out"] = session.integer("output_tokens")
-        cost = ("actual_cost_usd", "estimated_cost_usd")
-        columns["total_cost_usd"] = session.number(*cost)
-        if session.first("tools") == BRACKET:
-            columns["tools"] = tools_text(session.take("tools"))
-            columns["tools_origin"] = "recorded"
+        take_tools(session, columns)
         session.parsed("model_config")
         text = session.text("system_prompt")
         for row in source.objects("system_prompts") if source is not session else []:
@@ -86,17 +91,13 @@ class HermesSession(SessionLog):
         if role == "tool":
             self._result(message)
             return
-        agent = role == "assistant"
         if role in ("user", "assistant", "system"):
             message.drop("role")
-        source = {"assistant": "agent", "system": "system"}.get(role, "user")
-        step = self.run.step(source, "llm_turn" if agent else "message")
-        step.columns["native_id"] = message.name("id")
-        take_time(message, step.columns, "timestamp")
-        if agent:
+        step = self.begin_step(message, SOURCES.get(role, "user"))
+        if step.columns["source"] == "agent":
             self._turn(message, step)
         self._content(message, step)
-        for call in _calls(message):
+        for call in message.parsed_objects("tool_calls"):
             self._call(call, step)
         if message.integer_at("active") == 0 and message.integer_at("compacted") != 1:
             step.columns["visibility"] = "none"
@@ -108,8 +109,7 @@ class HermesSession(SessionLog):
             step.parts.reasoning(self.builder.text(thought))
         if message.word("reasoning") and message.word("reasoning") == thought:
             message.drop("reasoning")
-        step.columns["stop_reason"] = message.text("finish_reason")
-        step.columns["tokens_out"] = message.integer("token_count")
+        take_columns(message, step.columns, TURN)
         step.columns["model"] = message.text("model") or self.run.columns.get("agent_model")
 
     def _content(self, message: SourceObject, step: StepDraft) -> None:
@@ -135,25 +135,11 @@ class HermesSession(SessionLog):
 
     def _result(self, message: SourceObject) -> None:
         message.drop("role")
-        columns = {"name": message.text("tool_name", "name")}
-        answers = message.name("tool_call_id")
-        draft = self.run.observe(columns, answers=answers, by_order=True)
-        take_time(message, draft.columns, "timestamp")
+        draft = self.begin_result(message, message.name("tool_call_id"))
+        take_columns(message, draft.columns, {"name": ("tool_name", "name")})
         raw = message.take("content")
         self.blocks.result(raw, draft, f"{message.path}.content")
         draft.extra = message.rest()
-
-
-def _calls(message: SourceObject) -> list[SourceObject]:
-    """The calls of a message, which stand as a list or as its JSON text."""
-    if message.first("tool_calls") == QUOTE:
-        text = message.word("tool_calls")
-        data = text.encode("utf-8", "surrogatepass")
-        usable = jsontext.first_byte(data) == BRACKET and jsontext.is_valid(data)
-        if not usable or jsontext.has_mark(text) or jsontext.depth(data) > jsontext.MAX_DEPTH:
-            return []
-        message.values["tool_calls"] = jsontext.raw(text)
-    return message.objects("tool_calls")
 
 
 class HermesReader(LogReader):

@@ -100,7 +100,7 @@ class RunState(SessionLog):
         steps, kind = len(self.run.steps), inner.word("type")
         self.items.item(inner)
         if not self.run.steps:
-            self.run.extra.setdefault("items", []).append(_written(item))
+            self.run.extra.setdefault("items", []).append(item.rest_lines())
             return
         step = self.run.steps[-1]
         if item.word("type") in _REPEATED_TYPES:
@@ -124,7 +124,7 @@ class RunState(SessionLog):
             merge_extra(draft.extra, item.rest())
         elif step.calls and not is_new and kind not in ("message", "reasoning"):
             merge_extra(step.calls[-1].extra, item.rest())
-        elif rest := _written(item):
+        elif rest := item.rest_lines():
             step.extra.setdefault("run_items", []).append(rest)
 
     def _response(self, step: StepDraft, response: SourceObject) -> None:
@@ -144,7 +144,7 @@ class RunState(SessionLog):
             response.drop("output")
         elif len(left) < len(outputs):
             response.values["output"] = jsontext.raw(jsontext.text_of(left))
-        return _written(response)
+        return response.rest_lines()
 
     def _end(self, source: SourceObject) -> None:
         """How the run stands, and its tokens."""
@@ -213,14 +213,6 @@ def _camel_usage(columns: Columns) -> None:
     for key, column in (("inputTokens", "tokens_in"), ("outputTokens", "tokens_out")):
         if key in values and bytes(values[key]).isdigit():
             columns[column] = int(bytes(values[key]))
-
-
-def _written(source: SourceObject) -> dict[str, Any]:
-    rest = source.rest()
-    return {
-        key: jsontext.raw(jsontext.one_line(it)) if isinstance(it, Raw) else it
-        for key, it in rest.items()
-    }
 
 
 class OpenAIAgentsRunState(LogReader):

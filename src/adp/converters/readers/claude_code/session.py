@@ -10,26 +10,24 @@ from msgspec import Raw
 from adp.converters.kit.drafts import (
     ObservationDraft,
     StepDraft,
-    TrajectoryDraft,
     merge_extra,
 )
+from adp.converters.kit.key_tables import exit_code
 from adp.converters.kit.lines import log_lines
-from adp.converters.kit.session import TreeLog
+from adp.converters.kit.logged_calls import LoggedCall
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
 from adp.converters.readers.claude_code.ending import complete
 from adp.converters.readers.claude_code.identity import Identity
 from adp.converters.readers.claude_code.names import (
-    ATTACHMENTS,
     CONSTANT,
-    EDITS,
     EXIT_CODE,
     KEPT,
     NOISE,
     STUB,
-    SUBTYPES,
 )
-from adp.converters.readers.claude_code.records import TRUE, blocks_of, place_of, set_origin, words
+from adp.converters.readers.claude_code.notes import ClaudeNotes
+from adp.converters.readers.claude_code.records import TRUE, blocks_of, place_of, set_origin
 from adp.converters.readers.claude_code.tokens import set_tokens
 from adp.converters.readers.claude_code.tree import lines_of
 from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE
@@ -37,11 +35,9 @@ from adp_schema import jsontext
 from adp_schema.model import Columns
 
 
-class ClaudeSession(TreeLog):
+class ClaudeSession(ClaudeNotes):
     """A session, or one of its subagents."""
 
-    agent: ClassVar[str | None] = "claude-code"
-    id_key: ClassVar[str] = "uuid"
     handlers: ClassVar[Mapping[str, str]] = {
         "user": "user",
         "assistant": "assistant",
@@ -51,15 +47,13 @@ class ClaudeSession(TreeLog):
         "cost-state": "cost",
     }
     kept: ClassVar[frozenset[str]] = KEPT
+    constants: ClassVar[tuple[str, ...]] = CONSTANT
 
     def read_lines(self) -> None:
         """Find out which session it is and which records belong together, and read them."""
         sources = self._sources()
-        self.steps: dict[str, StepDraft] = {}
-        self.calls: dict[str, tuple[StepDraft, int, TrajectoryDraft]] = {}
+        self.calls: dict[str, LoggedCall] = {}
         self._turns: dict[tuple[int, str, bool], StepDraft] = {}
-        self._prompts: set[bytes] = set()
-        self._retracted: set[str] = set()
         self._previous = (0, "")
         self.identity = Identity([source for source, _ in sources], self.record)
         self.identity.describe(self.run)
@@ -94,7 +88,6 @@ class ClaudeSession(TreeLog):
         self.copied = self.identity.is_copy(source)
         self.identity.join(source, self.run)
         name = source.word("uuid")
-        self.run.constant(source, *CONSTANT)
         version = source.word("version")
         if version and self.run.columns.setdefault("agent_version", version) == version:
             source.drop("version")
@@ -107,16 +100,6 @@ class ClaudeSession(TreeLog):
         if name and self.run.steps:
             self.steps.setdefault(name, self.run.steps[-1])
 
-    def begin(self, source: SourceObject, role: str, kind: str = "message") -> StepDraft:
-        """A step with the id and the time of its record."""
-        step = self.run.step(role, kind, native_id=source.name("uuid"))
-        take_time(source, step.columns, "timestamp")
-        if self.copied:
-            step.columns["is_copied_context"] = True
-        return step
-
-    # ---- messages -------------------------------------------------------------------------
-
     def user(self, source: SourceObject) -> None:
         """A prompt, the results of calls, or both."""
         message = source.child("message")
@@ -124,7 +107,7 @@ class ClaudeSession(TreeLog):
             message.drop("role")
         content = message.take("content")
         if source.first("isCompactSummary") == TRUE:
-            self._summary(source, content)
+            self.add_summary(source, content)
             return
         step, results = None, []
         for raw in blocks_of(content):
@@ -132,10 +115,10 @@ class ClaudeSession(TreeLog):
             if block.word("type") == "tool_result":
                 results.append((self.blocks.answer(block), raw))
                 continue
-            step = step or self.begin(source, "user")
+            step = step or self.begin_step(source, "user")
             self.blocks.content(raw, step, block.path)
         if step is None and not results:
-            step = self.begin(source, "user")
+            step = self.begin_step(source, "user")
         if step is not None:
             set_origin(source, step.columns)
             self._results(source, results, step.columns)
@@ -171,10 +154,8 @@ class ClaudeSession(TreeLog):
 
     def _outcome(self, outcome: SourceObject, draft: ObservationDraft, call_id: str) -> None:
         """What the harness kept of a result: exit status, time, the subagent that it ran."""
-        for key in ("exitCode", "exit_code", "returnCode"):
-            status = outcome.integer_at(key, 32)
-            if status is not None:
-                draft.columns["exit_code"] = status
+        if (status := exit_code(outcome)) is not None:
+            draft.columns["exit_code"] = status
         for key in ("totalDurationMs", "durationMs"):
             duration = outcome.number(key)
             if duration is not None:
@@ -191,9 +172,8 @@ class ClaudeSession(TreeLog):
     def link_agent(self, call_id: str, target: str) -> None:
         """Link the call that started an agent, or the last step, with the agent's trajectory."""
         columns = {"target_id": target, "target_session_id": self.identity.owner}
-        known = self.calls.get(call_id)
-        if known is not None:
-            known[2].link("subagent", known[0], call=known[1], **columns)
+        if call := self.calls.get(call_id):
+            call.link_subagent(**columns)
         else:
             self.run.link("subagent", self.run.steps[-1] if self.run.steps else None, **columns)
 
@@ -204,7 +184,7 @@ class ClaudeSession(TreeLog):
         step = self._turns.get(turn) if turn[1] else None
         if step is None:
             made_up = source.first("isApiErrorMessage") == TRUE or message.word("model") == _NOBODY
-            step = self.begin(source, "agent", "message" if made_up else "llm_turn")
+            step = self.begin_step(source, "agent", "message" if made_up else "llm_turn")
             step.columns["response_id"] = message.text("id")
             step.columns["model"] = message.text("model")
             if made_up:
@@ -218,9 +198,9 @@ class ClaudeSession(TreeLog):
             if message.word("model") == step.columns["model"]:
                 message.drop("model")
         self.blocks.content(message.take("content"), step, f"{message.path}.content")
-        for number, call in enumerate(step.calls):
+        for call in step.calls:
             if name := call.columns.get("call_id"):
-                self.calls.setdefault(name, (step, number, self.run))
+                self.calls.setdefault(name, LoggedCall(self.run, step, call))
         self._end_turn(source, message, step)
 
     def _end_turn(self, source: SourceObject, message: SourceObject, step: StepDraft) -> None:
@@ -245,138 +225,12 @@ class ClaudeSession(TreeLog):
         set_tokens(source, message, step.columns, counted=not self.copied)
         if earlier not in (None, step.columns.get("usage")):
             merge_extra(step.extra, {"usage": jsontext.raw(str(earlier))})
-        self._retract(source, "supersedesUuids")
+        self.retract(source, "supersedesUuids")
         merge_extra(step.extra, source.rest())
-
-    # ---- system, attachments --------------------------------------------------------------
-
-    def system(self, source: SourceObject) -> None:
-        """An edit of the context, or a note of the harness."""
-        subtype = source.word("subtype")
-        if subtype not in EDITS:
-            if subtype not in SUBTYPES:
-                self.losses.unknown(f"system subtype {subtype}")
-            self._note(source)
-            return
-        step = self.begin(source, "system", "context_edit")
-        step.columns["edit_boundary"] = EDITS[subtype]
-        for key in ("compactMetadata", "compact_metadata"):
-            self._kept_range(source.child(key), step)
-        step.extra.update(source.rest())
-
-    def _note(self, source: SourceObject) -> None:
-        self._retract(source, "retractedMessageUuids")
-        columns: Columns = {"text": source.text("content")}
-        take_time(source, columns, "timestamp")
-        columns["duration_ms"] = source.number("durationMs")
-        self.run.event(source, {**columns, "native_id": source.name("uuid")})
-
-    def _kept_range(self, metadata: SourceObject, step: StepDraft) -> None:
-        """The records that a compaction keeps as they are."""
-        segment = metadata.child("preservedSegment")
-        ends = (segment.word("headUuid"), segment.word("tailUuid"))
-        if not ends[0]:
-            names = words(metadata.child("preservedMessages").values.get("uuids"))
-            ends = (names[0], names[-1]) if names else ends
-        steps = self.run.steps
-        head, tail = self.steps.get(ends[0]), self.steps.get(ends[1])
-        places = {id(it): number for number, it in enumerate(steps)}
-        if head is not None and tail is not None and {id(head), id(tail)} <= set(places):
-            step.columns["edit_from"] = head
-            step.columns["edit_to"] = steps[places[id(tail)] + 1]
-
-    def _summary(self, source: SourceObject, content: Raw | None) -> None:
-        """The text that stands for what a compaction took away."""
-        last = next((it for it in reversed(self.run.steps)
-                     if it.columns["kind"] != "event"), None)  # fmt: skip
-        if (
-            last is None
-            or last.columns["kind"] != "context_edit"
-            or (last.columns.get("edit_summary") is not None)
-        ):
-            last = self.begin(source, "system", "context_edit")
-            last.columns["edit_boundary"] = "replace"
-        draft = ObservationDraft()
-        self.blocks.result(content, draft, f"{source.path}.message.content")
-        columns = draft.parts.columns()
-        last.columns["edit_summary"] = columns.pop("text", "")
-        merge_extra(last.extra, {"summary": source.rest(), **columns})
-
-    def attachment(self, source: SourceObject) -> None:
-        """What the harness adds to a request; ``rendered`` is what the model saw of it."""
-        inner = source.child("attachment")
-        kind = inner.word("type")
-        if kind not in ATTACHMENTS:
-            self.losses.unknown(f"attachment type {kind or 'without a type'}")
-        if kind == "prompt_snapshot":
-            self._snapshot(source, inner)
-            return
-        rendered = source.objects("rendered")
-        prompt = inner.take("prompt") if kind == "queued_command" and not rendered else None
-        if not rendered and prompt is None:
-            self.other(source)
-            return
-        role = source.word("renderedRole")
-        step = self.begin(source, "system" if role == "system" else "user")
-        if prompt is not None:
-            self.blocks.content(prompt, step, f"{inner.path}.prompt")
-            set_origin(inner, step.columns)
-        else:
-            step.columns["synthetic"] = True
-        for item in rendered:
-            self.blocks.content(item.take("content"), step, f"{item.path}.content")
-        if any(rests := [item.rest() for item in rendered]):
-            step.extra["rendered"] = rests
-        step.extra.update(source.rest())
-
-    def _snapshot(self, source: SourceObject, inner: SourceObject) -> None:
-        """The system prompt and the tools of the requests that follow; it is often repeated."""
-        tools = inner.json_list("tools")
-        if tools is not None:
-            known = self.run.columns.setdefault("tools", tools)
-            self.run.columns["tools_origin"] = "recorded"
-            if known != tools:
-                inner.values["tools"] = Raw(tools.encode("utf-8"))
-        prompt = inner.take("systemPrompt")
-        if prompt is None or bytes(prompt) in self._prompts:
-            self.other(source)
-            return
-        self._prompts.add(bytes(prompt))
-        first = all(step.columns["kind"] == "event" for step in self.run.steps)
-        step = self.begin(source, "system")
-        if first:
-            self.run.steps.insert(0, self.run.steps.pop())
-        self.blocks.content(prompt, step, f"{inner.path}.systemPrompt")
-        step.extra.update(source.rest())
-
-    def continued(self, source: SourceObject) -> None:
-        """The session goes on in another file."""
-        target = source.word("continuedInSessionId")
-        source.values["type"] = Raw(b'"continued-in"')
-        self.other(source)
-        if target:
-            self.run.link("continuation", self.run.steps[-1], target_session_id=target,
-                          target_id=target)  # fmt: skip
-
-    def cost(self, source: SourceObject) -> None:
-        """What the session cost so far; the event keeps it, too."""
-        copy = SourceObject(None, source.path, self.losses)
-        copy.values = dict(source.values)
-        total = copy.number("totalCostUSD")
-        if total is not None:
-            self.run.columns["total_cost_usd"] = total
-        source.values["type"] = Raw(b'"cost-state"')
-        self.other(source)
-
-    # ---- the end --------------------------------------------------------------------------
-
-    def _retract(self, source: SourceObject, key: str) -> None:
-        """Remember records that later ones take back; the list stays in ``extra``."""
-        self._retracted.update(words(source.values.get(key)))
 
     def finish(self) -> None:
         """Mark what was taken back, and say when the run was and how it ended."""
-        for name in self._retracted & self.steps.keys():
+        for name in self.retracted & self.steps.keys():
             step = self.steps[name]
             if step.columns["kind"] != "event":
                 step.columns["loss_weight"] = 0.0

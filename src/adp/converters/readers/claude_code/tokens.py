@@ -47,7 +47,7 @@ def set_tokens(
 
 def _whole(record: SourceObject) -> SourceObject:
     """A usage record with the tokens of all iterations, where the sum leaves some out."""
-    iterations = [item for item in _copy(record).objects("iterations")]
+    iterations = record.copy().objects("iterations")
     if not iterations:
         return record
     whole: dict[str, Any] = {}
@@ -61,9 +61,3 @@ def _whole(record: SourceObject) -> SourceObject:
             record.values["output_tokens_details"]
         )
     return SourceObject(json.dumps(whole).encode(), "usage", record.losses)
-
-
-def _copy(record: SourceObject) -> SourceObject:
-    copy = SourceObject(None, record.path, record.losses)
-    copy.values = dict(record.values)
-    return copy

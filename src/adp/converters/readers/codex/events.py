@@ -6,15 +6,15 @@ from adp.converters.kit.drafts import merge_extra
 from adp.converters.kit.session import word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
-from adp.converters.kit.usage import OPENAI, set_usage
+from adp.converters.kit.usage import OPENAI, set_totals
 from adp.converters.readers.codex.executions import KINDS
-from adp.converters.readers.codex.items import Items, link_subagent
+from adp.converters.readers.codex.items import Items
+from adp.converters.readers.codex.subagents import link_subagent, spawned_thread
 from adp.converters.readers.codex.turns import rest_of
 from adp.converters.readers.codex.twins import block_texts
 from adp.converters.reading import BRACE, NULL
 from adp_schema import jsontext
 from adp_schema.losses import Losses
-from adp_schema.model import Columns
 
 _MIRRORS = {
     "user_message": ("user", ("message",)),
@@ -141,7 +141,7 @@ class Events:
             call = self._calls.sole(kind, line, item, step)
         if call is None:
             return
-        thread = _spawned(item)
+        thread = spawned_thread(item)
         if thread:
             link_subagent(self._run, thread, call.step, call.index)
 
@@ -190,19 +190,12 @@ class Events:
             columns["final_answer"] = answer
 
     def _roll_back(self, line: SourceObject, item: SourceObject) -> None:
-        """The user took back some turns: the context ends before them."""
+        """A rollback: the context ends before the last turns of the user."""
         self._turns.end()
         count = item.integer_at("num_turns") or 0
-        prompts = [
-            step
-            for step in self._run.steps
-            if step.columns["source"] == "user" and not step.columns.get("synthetic")
-        ]
         step = self._run.step("user", "context_edit", edit_boundary="truncate")
         take_time(line, step.columns, "timestamp")
-        if 0 < count <= len(prompts):
-            step.columns["edit_from"] = self._run.steps[0]
-            step.columns["edit_to"] = prompts[-count]
+        self._run.roll_back(step, count)
         step.extra = {"type": "thread_rolled_back", **rest_of(line)}
 
     def _keep(self, kind: str, line: SourceObject, item: SourceObject | None = None) -> None:
@@ -226,10 +219,8 @@ class Events:
         if self._turns.total:
             text = self._turns.total.decode("utf-8")
             self._run.columns["final_metrics"] = text
-            totals: Columns = {}
-            set_usage(SourceObject(self._turns.total, "$", Losses()), totals, OPENAI)
-            for name in ("tokens_in", "tokens_out", "tokens_cached"):
-                self._run.columns[f"total_{name}"] = totals.get(name)
+            record = SourceObject(self._turns.total, "$", Losses())
+            set_totals(record, self._run.columns, OPENAI)
 
 
 def _is_words(item: SourceObject, key: str, texts: list[str] | None) -> bool:
@@ -249,14 +240,3 @@ def _is_words(item: SourceObject, key: str, texts: list[str] | None) -> bool:
         if set(values) - {"type", "text"} or word(values, "type") not in _TEXTS:
             return False
     return True
-
-
-def _spawned(item: SourceObject) -> str:
-    """The thread of a subagent that a call started."""
-    if name := item.word("new_thread_id"):
-        return name
-    if item.word("tool") in ("spawnAgent", "spawn_agent"):
-        for key in ("receiverThreadIds", "receiver_thread_ids"):
-            for name in block_texts(item.values.get(key)):
-                return name
-    return ""

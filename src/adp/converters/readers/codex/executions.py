@@ -15,9 +15,9 @@ from msgspec import Raw
 from adp.converters.kit.blocks import BlockReader
 from adp.converters.kit.drafts import CallDraft, ObservationDraft, StepDraft, TrajectoryDraft
 from adp.converters.kit.source_object import SourceObject
+from adp.converters.readers.codex.reports import command_of, outcome, output_of
 from adp.converters.readers.codex.turns import rest_of
-from adp.converters.readers.codex.twins import block_texts
-from adp.converters.reading import BRACE, NULL, QUOTE
+from adp.converters.reading import BRACE, QUOTE
 from adp_schema import jsontext
 from adp_schema.losses import Losses
 from adp_schema.model import Columns
@@ -58,7 +58,6 @@ _ALIKE = {
     "ImageView": "view_image",
 }
 """Kinds of events -> the call that they are about, when it has another id, or none."""
-_FAILED = frozenset({"failed", "error", "declined"})
 _HOSTED = frozenset({"web_search", "image_generation"})
 """Calls that are carried out elsewhere, and have no result of their own."""
 _LOOK_BACK = 64
@@ -157,7 +156,7 @@ class Executions:
         columns = outcome(item)
         step = self._run.step("environment", "event", visibility="none")
         step.columns["native_id"] = item.name("id", "call_id")
-        text, extra = _output(item)
+        text, extra = output_of(item)
         if text:
             step.parts.text(self._blocks.builder.text(text))
         if columns.get("duration_ms") is not None:
@@ -172,7 +171,7 @@ class Executions:
         names = [call.draft.columns.get("name") or "" for call in waiting]
         if kind in ("CommandExecution", "exec_command_end"):
             able = [it for it, name in zip(waiting, names, strict=True) if name in COMMANDS]
-            command = _command(item, "command")
+            command = command_of(item, "command")
             same = [it for it in able if command and _asked(it) == command]
             return next(iter(same), None) or next(
                 (it for it in able if it.observation is None and not _asked(it)), None
@@ -182,7 +181,7 @@ class Executions:
             able = [it for it, name in zip(waiting, names, strict=True) if name == alike]
             return next(iter(able), None)
         if kind in ("McpToolCall", "mcp_tool_call_end", "DynamicToolCall"):
-            inner = SourceObject(item.values.get("invocation"), item.path, item.losses) or item
+            inner = item.peek("invocation") or item
             tool = inner.word("tool")
             able = [it for it, name in zip(waiting, names, strict=True)
                     if tool and (name == tool or name.endswith(f"__{tool}"))]  # fmt: skip
@@ -216,7 +215,7 @@ class Executions:
         call.observation = draft
         source = SourceObject(None, "$", self._blocks.losses)
         source.values = {key: raw for key, raw in rest.items() if isinstance(raw, Raw)}
-        text, extra = _output(source)
+        text, extra = output_of(source)
         if text:
             for key in [it for it in rest if isinstance(rest[it], Raw)]:
                 if key not in source:
@@ -226,75 +225,10 @@ class Executions:
         return draft
 
 
-def outcome(item: SourceObject) -> Columns:
-    """Exit code, error and duration of an event; the values stay in it."""
-    columns: Columns = {}
-    code = item.integer_at("exit_code", 32)
-    if code is not None:
-        columns["exit_code"] = code
-    failed = item.word("status") in _FAILED or item.first("error") not in (0, NULL)
-    succeeded = item.word("status") == "completed"
-    if item.first("success") in (0x74, 0x66):
-        failed, succeeded = item.first("success") == 0x66, item.first("success") == 0x74
-    result = _peek(item, "result")
-    if "Err" in result:
-        failed = True
-    for inner in (result, _peek(result, "Ok")):
-        if inner.first("isError") == 0x74:
-            failed = True
-        elif inner.first("isError") == 0x66:
-            succeeded = True
-    if failed or succeeded:
-        columns["is_error"] = failed
-    duration = _peek(item, "duration")
-    seconds, nanos = duration.integer_at("secs"), duration.integer_at("nanos")
-    if seconds is not None:
-        columns["duration_ms"] = seconds * 1e3 + (nanos or 0) / 1e6
-    return columns
-
-
-def _peek(item: SourceObject, key: str) -> SourceObject:
-    return SourceObject(item.values.get(key), f"{item.path}.{key}", item.losses)
-
-
-def _output(item: SourceObject) -> tuple[str, dict[str, Any]]:
-    """Take the text that stands for the output of an event; the others that are equal are named."""
-    names = ("formatted_output", "aggregated_output", "stdout")
-    for name in (*names, "revised_prompt"):
-        if text := item.word(name):
-            item.drop(name)
-            same = [key for key in names if item.word(key) == text]
-            item.drop(*same)
-            return text, {"text_of": [name, *same]}
-    return _result_text(item)
-
-
-def _result_text(item: SourceObject) -> tuple[str, dict[str, Any]]:
-    """The text of the result of an MCP call, which stays where it is."""
-    if item.first("result") == BRACE:
-        result = _peek(item, "result")
-        if result.first("Err") == QUOTE:
-            return result.word("Err"), {}
-        result = _peek(result, "Ok") or result
-        return "\n\n".join(block_texts(result.values.get("content"))), {}
-    return "\n\n".join(block_texts(item.values.get("content_items"))), {}
-
-
-def _command(item: SourceObject, *keys: str) -> str:
-    """A command as one text: what a shell is asked to run, or the words."""
-    for key in keys:
-        if item.first(key) == QUOTE:
-            return item.word(key)
-        words = block_texts(item.values.get(key))
-        if words:
-            return words[-1] if len(words) == 3 and words[1] in ("-lc", "-c") else " ".join(words)
-    return ""
-
-
 def _asked(call: KnownCall) -> str:
     """The command that a call asks for."""
     text = call.draft.columns.get("arguments") or ""
     data = text.encode("utf-8", "surrogatepass")
     if not data or not jsontext.is_valid(data) or jsontext.first_byte(data) != BRACE:
         return ""
-    return _command(SourceObject(data, "$", Losses()), "cmd", "command")
+    return command_of(SourceObject(data, "$", Losses()), "cmd", "command")

@@ -6,26 +6,20 @@ import re
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from msgspec import Raw
-
 from adp.converters.kit.blocks import BlockReader, call_columns
 from adp.converters.kit.drafts import ObservationDraft, StepDraft, TrajectoryDraft
-from adp.converters.kit.source_object import SourceObject, embedded
+from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
 from adp.converters.readers.codex.executions import Executions
 from adp.converters.readers.codex.history import History
+from adp.converters.readers.codex.outputs import read_output
+from adp.converters.readers.codex.subagents import link_spawned
 from adp.converters.readers.codex.turns import ModelTurns, rest_of
-from adp.converters.readers.codex.twins import Twins
-from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE
-from adp_schema import jsontext
-from adp_schema.losses import Losses
+from adp.converters.readers.codex.twins import Twins, reasoning_texts
+from adp.converters.reading import NULL
 
 _INJECTED = re.compile(r"\s*<[a-z][a-z_ -]*>|# AGENTS\.md instructions")
 """How messages begin that Codex writes in the name of the user."""
-_EXIT = re.compile(r"(?m)^(?:Process exited with code|Exit code:?) (-?\d{1,9})$")
-_WALL = re.compile(r"(?m)^Wall time: (\d{1,9}(?:\.\d{1,9})?) seconds$")
-_HEAD = 400
-"""Characters of an output in which Codex says how the command ended."""
 
 
 class Items:
@@ -118,7 +112,7 @@ class Items:
         source = "system" if role in ("developer", "system") else "user"
         step = self.run.step(source, native_id=item.name("id"))
         passed = item.child("internal_chat_message_metadata_passthrough")
-        kinds = block_kinds(passed.values.get("content_item_kinds"))
+        kinds = passed.words("content_item_kinds")
         if role in ("user", "system"):
             item.drop("role")
         take_time(line, step.columns, "timestamp")
@@ -222,7 +216,7 @@ class Items:
         draft.columns["name"] = item.text("name")
         take_time(line, draft.columns, "timestamp")
         raw = item.take("output" if "output" in item else "result")
-        self._result(raw, draft, item)
+        read_output(self.blocks, raw, draft, item)
         if kind == "tool_search_output":
             draft.columns["structured"] = item.json("tools")
         if kind.endswith("_call_output") or kind == "tool_result":
@@ -232,88 +226,5 @@ class Items:
         known = self.executions.of(call_id)
         if known is not None and known.observation is None:
             known.observation = draft
-            self._link(known.draft.columns.get("name"), draft, known.step, known.index)
+            link_spawned(self.run, known, draft)
         return self.run.steps[-1], draft
-
-    def _result(self, raw: Raw | None, draft: ObservationDraft, item: SourceObject) -> None:
-        """The content of a result: text, blocks, or an object with ``content``, ``success``."""
-        if raw is not None and jsontext.first_byte(raw) == BRACE:
-            inner = SourceObject(raw, f"{item.path}.output", item.losses)
-            if "content" in inner and "type" not in inner:
-                success = inner.flag("success")
-                if success is not None:
-                    draft.columns["is_error"] = not success
-                raw = inner.take("content")
-                item.values.update({f"output.{k}": v for k, v in inner.values.items()})
-        self.blocks.result(raw, draft, f"{item.path}.output")
-        text = draft.parts.columns().get("text", "")
-        output = embedded(text, item.path, Losses()) if text[:1] == "{" else None
-        if output:
-            metadata = output.child("metadata")
-            code, seconds = (
-                metadata.integer_at("exit_code", 32),
-                metadata.number("duration_seconds"),
-            )
-        else:
-            head, ends, _ = text[:_HEAD].partition("\nOutput:")
-            head = head if ends else ""
-            match, wall = _EXIT.search(head), _WALL.search(head)
-            code = int(match[1]) if match else None
-            seconds = float(wall[1]) if wall else None
-        if code is not None:
-            draft.columns["exit_code"] = code
-        if seconds is not None:
-            draft.columns["duration_ms"] = seconds * 1e3
-
-    def _link(self, name: str | None, draft: ObservationDraft, step: StepDraft, index: int) -> None:
-        """The result of ``spawn_agent`` names the thread of the subagent."""
-        if name is None or not name.endswith("spawn_agent"):
-            return
-        text = draft.parts.columns().get("text", "")
-        output = embedded(text, "$", Losses()) if text[:1] == "{" else None
-        thread = (output.word("agent_id") or output.word("thread_id")) if output else ""
-        if thread:
-            link_subagent(self.run, thread, step, index)
-
-
-def link_subagent(
-    run: TrajectoryDraft, thread: str, step: StepDraft | None, call: int | None = None
-) -> None:
-    """Refer to the thread of a subagent, once."""
-    for link in run.links:
-        if link.columns["kind"] == "subagent" and link.columns.get("target_id") == thread:
-            return
-    columns = {} if call is None else {"call": call}
-    run.link("subagent", step, target_id=thread, **columns)
-
-
-def reasoning_texts(item: SourceObject, key: str) -> list[str]:
-    """Take the texts of a list of blocks or strings that has nothing else in it."""
-    if item.first(key) == QUOTE:
-        text = item.text(key)
-        return [] if text is None else [text]
-    if item.first(key) != BRACKET:
-        return []
-    texts = []
-    for raw in jsontext.decode_array(item.values[key]):
-        if jsontext.first_byte(raw) == QUOTE:
-            texts.append(jsontext.decode_value(raw))
-            continue
-        block = SourceObject(raw, item.path, item.losses)
-        text = block.text("text")
-        if text is None or set(block.values) - {"type"}:
-            return []
-        if block.word("type") not in ("summary_text", "reasoning_text", "text"):
-            return []
-        texts.append(text)
-    if texts:
-        item.drop(key)
-    return texts
-
-
-def block_kinds(raw: Raw | None) -> list[str]:
-    """What each block of a message is, as ``content_item_kinds`` says; empty when it does not."""
-    if raw is None or jsontext.first_byte(raw) != BRACKET:
-        return []
-    return [jsontext.decode_value(it) for it in jsontext.decode_array(raw)
-            if jsontext.first_byte(it) == QUOTE]  # fmt: skip

@@ -7,44 +7,33 @@ Sources: the protocol of Codex from 0.2 to 0.160, and files of those versions.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import ClassVar
 
 from msgspec import Raw
 
 from adp.converters.kit.lines import log_lines
-from adp.converters.kit.repeats import Repeats
-from adp.converters.kit.session import LogReader, SessionLog, inner, word
+from adp.converters.kit.session import LogReader, inner, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
 from adp.converters.readers.codex.events import Events
 from adp.converters.readers.codex.executions import Executions
 from adp.converters.readers.codex.history import History
 from adp.converters.readers.codex.items import Items
-from adp.converters.readers.codex.session_meta import CopiedContext, take_meta
+from adp.converters.readers.codex.lines import TYPES, CodexLines
 from adp.converters.readers.codex.turns import ModelTurns, rest_of
 from adp.converters.readers.codex.twins import Twins
 from adp.converters.reading import BRACE, BRACKET
 from adp_schema import jsontext
-from adp_schema.builder import RowBuilder
-from adp_schema.losses import Losses
-from adp_schema.protocols import Match, RawRecord
+from adp_schema.protocols import Match
 
-_TYPES = frozenset(
-    {"session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state",
-     "token_usage_record", "inter_agent_communication", "inter_agent_communication_metadata",
-     "history_mutation", "retained_context", "security_risk_score"}
-)  # fmt: skip
 _ITEMS = frozenset({"function_call", "function_call_output", "reasoning", "local_shell_call",
                     "custom_tool_call", "custom_tool_call_output"})  # fmt: skip
-_THREAD = re.compile(r"rollout-.*?([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})")
 
 
-class CodexSession(SessionLog):
+class CodexSession(CodexLines):
     """One session."""
 
-    agent: ClassVar[str | None] = "codex"
     handlers: ClassVar[Mapping[str, str]] = {
         "session_meta": "meta",
         "turn_context": "context",
@@ -59,8 +48,9 @@ class CodexSession(SessionLog):
          "retained_context", "security_risk_score", "flat state"}
     )  # fmt: skip
 
-    def __init__(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
-        super().__init__(record, builder, losses)
+    def set_up(self) -> None:
+        """Make what joins the lines: turns, items, executions, what is copied or repeated."""
+        super().set_up()
         self.blocks.renamed = {"encrypted_content": "refusal"}  # kept whole, and known
         self.turns = ModelTurns(self.run)
         self.twins = Twins()
@@ -70,8 +60,6 @@ class CodexSession(SessionLog):
             self.run, self.blocks, self.turns, self.executions, self.twins, self.history
         )
         self.events = Events(self.items)
-        self.copied = CopiedContext()
-        self._repeats = Repeats()
         self._place = 0
         self._items_seen = False
 
@@ -113,19 +101,6 @@ class CodexSession(SessionLog):
         elif kind in ("compacted", "history_mutation"):
             self.history.wanted = True
 
-    def kind_of(self, source: SourceObject) -> str:
-        """The type of a line; of flat files what it is by its keys."""
-        kind = source.word("type")
-        if "payload" in source or kind in _TYPES:
-            return kind
-        if "record_type" in source:
-            return "flat state"
-        if kind in Items.METHODS or kind in Items.KEPT or (not kind and "role" in source):
-            return "flat item"
-        if not kind and "id" in source and "timestamp" in source:
-            return "flat header"
-        return kind
-
     def line(self, source: SourceObject) -> None:
         """Take one line; the type of a flat one is that of its item."""
         kind = self.kind_of(source)
@@ -136,14 +111,6 @@ class CodexSession(SessionLog):
         else:
             super().line(source)
 
-    def other(self, source: SourceObject) -> None:
-        """Keep a line that is no message, and only what of its payload is new."""
-        step = self.run.step("environment", "event", visibility="none")
-        take_time(source, step.columns, "timestamp")
-        kind = source.word("type")
-        self._repeats.drop(kind, source.child("payload"), step.extra)
-        step.extra.update(rest_of(source))
-
     def _document(self, source: SourceObject) -> None:
         """An early session: one object with a header and items."""
         header = source.child("session")
@@ -153,28 +120,6 @@ class CodexSession(SessionLog):
             self._place = place
             self.flat_item(item)
         self.run.extra.update(source.rest())
-
-    def header(self, source: SourceObject) -> None:
-        """The header of an early session, or of another one that was joined to it."""
-        if self.copied.known:
-            self._keep(source)
-            return
-        self.copied.known = True
-        take_meta(self.run, source, source, self.builder)
-
-    def meta(self, source: SourceObject) -> None:
-        """The header; a second one is that of the parent, or of a resumed session."""
-        payload = source.child("payload")
-        first = not self.copied.known
-        self.copied.meta(source, payload)
-        if first:
-            self._repeats.drop("session_meta", payload, {})  # a later one is compared with it
-            if thread := _THREAD.search(self.record.source_file.rpartition("/")[2]):
-                self.run.columns["source_id"] = thread[1]
-            take_meta(self.run, source, payload, self.builder)
-            return
-        source.values["type"] = Raw(b'"session_meta"')
-        self.other(source)
 
     def context(self, source: SourceObject) -> None:
         """What holds from here on: the model, its effort, permissions."""
@@ -187,24 +132,18 @@ class CodexSession(SessionLog):
         self.items.turn_id = payload.word("turn_id") or self.items.turn_id
         if self.turns.model:
             self.run.columns["agent_model"] = self.turns.model
-        source.values["type"] = Raw(b'"turn_context"')
-        self.other(source)
+        self.keep(source)
 
     def response_item(self, source: SourceObject) -> None:
         """An item of the conversation."""
         item = source.child("payload")
         if not self.items.read(source, item, self._place):
-            self._keep(source)
+            self.keep_rest(source)
 
     def flat_item(self, source: SourceObject) -> None:
         """An item that is the whole line."""
         if not self.items.read(source, source, self._place):
-            self._keep(source)
-
-    def _keep(self, source: SourceObject) -> None:
-        step = self.run.step("environment", "event", visibility="none")
-        take_time(source, step.columns, "timestamp")
-        step.extra.update(rest_of(source))
+            self.keep_rest(source)
 
     def mutation(self, source: SourceObject) -> None:
         """Several items at once, as TRAE writes them; or a history that replaces the one before."""
@@ -213,14 +152,12 @@ class CodexSession(SessionLog):
             for item in payload.objects("items"):
                 step_count = len(self.run.steps)
                 if not self.items.read(item, item, -1):
-                    self._keep(item)
+                    self.keep_rest(item)
                 for step in self.run.steps[step_count:]:
                     if "timestamp" not in step.columns:
-                        held = SourceObject(None, source.path, self.losses)
-                        held.values = dict(source.values)
-                        take_time(held, step.columns, "timestamp")
+                        take_time(source.copy(), step.columns, "timestamp")
             source.values["type"] = Raw(b'"history_mutation"')
-            self._keep(source)
+            self.keep_rest(source)
         else:
             self._edit(source, payload, "items", "history_mutation")
 
@@ -230,8 +167,7 @@ class CodexSession(SessionLog):
 
     def _edit(self, source: SourceObject, payload: SourceObject, key: str, kind: str) -> None:
         self.turns.end()
-        step = self.run.step("system", "context_edit", edit_boundary="replace")
-        take_time(source, step.columns, "timestamp")
+        step = self.context_edit(source, "replace")
         step.columns["edit_summary"] = payload.text("message") if payload.word("message") else None
         self.history.replace(payload.objects(key), step)
         step.extra.update({"type": kind, **rest_of(source)})
@@ -277,7 +213,7 @@ class CodexReader(LogReader):
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """The types of lines are Codex's own; flat items are also those of the Responses API."""
         kind = word(record, "type")
-        if kind in _TYPES and inner(record, "payload"):
+        if kind in TYPES and inner(record, "payload"):
             return Match.STAMP
         if "timestamp" in record and kind == "tool_call" and "function" in record:
             return Match.STAMP

@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from adp.converters.kit.drafts import StepDraft, merge_extra
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.reading import BRACE, QUOTE
+from adp.converters.reading import BRACE, BRACKET, QUOTE
 from adp_schema import jsontext
 
 _NEAR = 8
@@ -106,7 +106,7 @@ class Twins:
 def block_texts(raw: Raw | None) -> list[str]:
     """The texts of a content: a string, a list of strings, or a list of blocks."""
     first = 0 if raw is None else jsontext.first_byte(raw)
-    if raw is None or first not in (QUOTE, 0x5B):
+    if raw is None or first not in (QUOTE, BRACKET):
         return []
     if first == QUOTE:
         return [jsontext.decode_value(raw)]
@@ -119,4 +119,28 @@ def block_texts(raw: Raw | None) -> list[str]:
             text = values.get("text")
             if text is not None and jsontext.first_byte(text) == QUOTE:
                 texts.append(jsontext.decode_value(text))
+    return texts
+
+
+def reasoning_texts(item: SourceObject, key: str) -> list[str]:
+    """Take the texts of a list of blocks or strings that has nothing else in it."""
+    if item.first(key) == QUOTE:
+        text = item.text(key)
+        return [] if text is None else [text]
+    if item.first(key) != BRACKET:
+        return []
+    texts = []
+    for raw in jsontext.decode_array(item.values[key]):
+        if jsontext.first_byte(raw) == QUOTE:
+            texts.append(jsontext.decode_value(raw))
+            continue
+        block = SourceObject(raw, item.path, item.losses)
+        text = block.text("text")
+        if text is None or set(block.values) - {"type"}:
+            return []
+        if block.word("type") not in ("summary_text", "reasoning_text", "text"):
+            return []
+        texts.append(text)
+    if texts:
+        item.drop(key)
     return texts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adp.converters.kit.chat_messages import add_call
+from adp.converters.kit.chat import add_call
 from adp.converters.kit.drafts import StepDraft, merge_extra
 from adp.converters.kit.key_tables import take_columns
 from adp.converters.kit.logged_calls import LoggedCalls

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from msgspec import Raw
 
-from adp.converters.kit.chat_messages import SOURCES, add_call
+from adp.converters.kit.chat import SOURCES, add_call
 from adp.converters.kit.drafts import StepDraft, merge_extra
 from adp.converters.kit.key_tables import take_columns, take_tools
 from adp.converters.kit.repeats import Repeats

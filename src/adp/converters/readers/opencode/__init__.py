@@ -1,0 +1,221 @@
+"""Sessions of opencode: its database, ``opencode export``, and the lines of ``run --format json``.
+
+All three hold parts that belong to messages: a part ``tool`` is a call with its result in one.
+A message may be several turns of the model, each from ``step-start`` to ``step-finish``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from msgspec import Raw
+
+from adp.converters.files.sqlite import SqliteShape
+from adp.converters.kit.drafts import merge_extra
+from adp.converters.kit.key_tables import take_columns
+from adp.converters.kit.lines import log_lines
+from adp.converters.kit.session import SHARED, LogReader, inner, word
+from adp.converters.kit.source_object import SourceObject
+from adp.converters.kit.times import take_time
+from adp.converters.readers.opencode.messages import OpencodeMessages, is_over
+from adp.converters.reading import BRACE
+from adp_schema import jsontext
+from adp_schema.errors import RecordError
+from adp_schema.losses import Losses
+from adp_schema.protocols import Match, SkipRecordError
+
+EVENTS = frozenset({"step_start", "step_finish", "text", "tool_use", "reasoning", "error"})
+TIMES = {"started_at": ("created", "time_created"), "ended_at": ("updated", "time_updated")}
+
+
+class OpencodeSession(OpencodeMessages):
+    """One session."""
+
+    kept: ClassVar[frozenset[str]] = frozenset({"error"})
+
+    def set_up(self) -> None:
+        """Make what is known of the log: whether it is a document, and what is reverted."""
+        super().set_up()
+        self.alone = False
+        self.reverted = ""
+
+    def read_lines(self) -> None:
+        """Take the lines, or the one document."""
+        lines = list(log_lines(self.record, self.builder, self.losses))
+        self.alone = len(lines) == 1
+        for source, broken in lines:
+            self.entry(source, broken)
+
+    def line(self, source: SourceObject) -> None:
+        """An export or the rows of a database; else an event."""
+        if "source_id" in self.run.columns and {"messages", "message"} & set(source.values):
+            self.other(source)
+        elif source.first("messages"):
+            self._header(source.take_child("info"))
+            for message in source.objects("messages"):
+                parts = message.objects("parts")
+                step = self.message(message.take_child("info"), parts)
+                merge_extra(step.extra, message.rest())
+            self.run.extra.update(source.rest())
+        elif source.first("message"):
+            self._rows(source)
+        elif source.word("sessionID") and source.first("part") == BRACE:
+            self._event(source)
+        elif self.record.side_files and (source.word("role") or "projectID" in source):
+            self._files(source)
+        elif self.alone and source.word("type") != "error":
+            raise _refused(source)
+        else:
+            self.note_error(source.child("error"))
+            super().line(source)
+
+    def _header(self, info: SourceObject) -> None:
+        columns = self.run.columns
+        columns["source_id"] = columns["session_id"] = info.name("id")
+        take_columns(info.child("time") or info, columns, TIMES)
+        take_columns(info, columns, {"agent_version": "version", "total_cost_usd": "cost"})
+        self.reverted = info.parsed("revert").word("messageID")
+        self.run.extra.update(info.rest())
+
+    def _rows(self, source: SourceObject) -> None:
+        """Rows of the tables; of each message and part the row has ids, and ``data`` the rest."""
+        self._header(source.take_child("session"))
+        parts: dict[str, list[SourceObject]] = {}
+        for row in _in_order(source.objects("part")):
+            owner = row.word("message_id") or row.word("messageID")
+            parts.setdefault(owner, []).append(_unfold(row))
+        for row in _in_order(source.objects("message")):
+            name = row.word("id")
+            self.message(_unfold(row), parts.pop(name, []))
+        for lonely in parts.values():
+            self.message(SourceObject(None, source.path, self.losses), lonely)
+        self.run.extra.update(source.rest())
+
+    def _files(self, document: SourceObject) -> None:
+        """The old folder, where a session, each message and each part have files of their own."""
+        parts: dict[str, list[SourceObject]] = {}
+        messages: list[SourceObject] = []
+        if document.word("role"):  # the file of its session is missing
+            self.run.columns["session_id"] = document.word("sessionID") or None
+            messages.append(document)
+        else:
+            self._header(document)
+        for path, data in sorted(self.record.side_files.items()):
+            source = SourceObject(data if jsontext.is_valid(data) else None, path, self.losses)
+            if not source:
+                self.run.event(source, {"text": data.decode("utf-8", "backslashreplace")})
+            elif (folders := path.split("/"))[-3:-2] == ["part"]:
+                parts.setdefault(folders[-2], []).append(source)
+            else:
+                messages.append(source)
+        for message in messages:
+            self.message(message, parts.pop(message.word("id"), []))
+        for owner, left in parts.items():
+            self.message(SourceObject(None, owner, self.losses), left)
+
+    def _event(self, source: SourceObject) -> None:
+        """A part of a message, as it was printed."""
+        columns = self.run.columns
+        if "source_id" not in columns:
+            columns["source_id"] = columns["session_id"] = source.word("sessionID")
+        self.run.constant(source, "sessionID")
+        part = source.take_child("part")
+        if source.word("type") not in EVENTS:
+            self.losses.unknown(f"record type {source.word('type') or 'without a type'}")
+        owner = part.word("messageID") or None
+        step = self.run.steps[-1] if self.run.steps else None
+        if step is None or step.columns.get("native_id") != owner or is_over(step, part):
+            step = self.run.step("agent", "llm_turn", native_id=owner)
+            take_time(source, step.columns, "timestamp")
+        kind = part.word("type").replace("-", "_")
+        if source.word("type") == {"tool": "tool_use"}.get(kind, kind):
+            source.drop("type")
+        self.part(part, step)
+        merge_extra(step.extra, source.rest())
+
+    def finish(self) -> None:
+        """Messages that the user took back leave the main line."""
+        steps = self.run.steps
+        names = [step.columns.get("native_id") for step in steps]
+        if self.reverted and self.reverted in names[1:]:
+            at = names.index(self.reverted)
+            shared = {key: self.run.columns.get(key) for key in SHARED}
+            branch = self.run.branch(at, "rewind", **shared)
+            branch.steps = steps[at:]
+            branch.links = [link for link in self.run.links if link.step in branch.steps]
+            self.run.links = [link for link in self.run.links if link.step not in branch.steps]
+            self.run.steps = steps[:at]
+
+
+def _refused(source: SourceObject) -> Exception:
+    """Why a lone document is no session."""
+    if {"sessionID", "role"} <= set(source.values) or "messageID" in source:
+        return SkipRecordError("one message or part of a session, which is a folder of files")
+    if {"projectID", "directory"} <= set(source.values):
+        return SkipRecordError("the header of a session; its messages are in other files")
+    return RecordError("it is no session of opencode", source.path)
+
+
+def _in_order(rows: list[SourceObject]) -> list[SourceObject]:
+    """Rows by their time and id, as opencode reads them; as they came when one has no time."""
+    times = [row.integer_at("time_created") for row in rows]
+    if any(time is None for time in times):
+        return rows
+    return sorted(rows, key=lambda row: (row.integer_at("time_created") or 0, row.word("id")))
+
+
+def _unfold(row: SourceObject) -> SourceObject:
+    """A row with the values of its column ``data``."""
+    for key, value in row.take_child("data").values.items():
+        row.values[key if key not in row else f"data.{key}"] = value
+    return row
+
+
+class OpencodeReader(LogReader):
+    """The format ``opencode``."""
+
+    name = "opencode"
+    title = "Sessions of opencode"
+    recognised = "an export, the rows of a session, or printed events with a sessionID and a part"
+    versions = "reads the database, `opencode export` and `run --format json` of version 1"
+    log = OpencodeSession
+    database = SqliteShape(
+        root="session",
+        key="id",
+        children={"message": "session_id", "part": "session_id", "todo": "session_id"},
+        order={name: ("time_created", "id") for name in ("message", "part")},
+        shared=("project",),
+        needs=("message.session_id", "message.data", "part.message_id", "part.data"),
+        through={"part": ("message_id", "message")},
+    )
+
+    def linked_files(self, source_file: str, data: bytes) -> list[str]:
+        """Of a session of the old folder its messages, and of a message its parts."""
+        folder, _, _ = source_file.rpartition("/")
+        names = SourceObject(data if jsontext.is_valid(data) else None, "$", Losses())
+        above, _, here = folder.rpartition("/")
+        kind = above.rpartition("/")[2] or above
+        root = f"{above.rpartition('/')[0]}/".removeprefix("/")
+        if kind == "session" and "projectID" in names:
+            return [f"{root}message/{names.word('id')}/*.json"]
+        if kind == "message" and names.word("sessionID") == here:
+            return [f"{root}part/{names.word('id')}/*.json"]
+        return []
+
+    def sniff(self, record: Mapping[str, Raw]) -> Match:
+        """The forms; lone messages and parts of the old folder are read with their session."""
+        keys = set(record)
+        if {"session", "message", "part"} <= keys:
+            return Match.STAMP
+        info = inner(record, "info")
+        if "messages" in keys and "id" in info and {"time", "directory", "projectID"} & set(info):
+            return Match.STAMP
+        if "sessionID" in keys and word(record, "type") in EVENTS and {"part", "error"} & keys:
+            return Match.STAMP
+        lone = ({"id", "sessionID", "role", "time"}, {"id", "sessionID", "messageID", "type"},
+                {"id", "projectID", "directory", "time"})  # fmt: skip
+        return Match.SHAPE if any(shape <= keys for shape in lone) else Match.NO
+
+
+CONVERTER = OpencodeReader()
