@@ -32,6 +32,7 @@ READERS = {
     "dataclaw": "adp.converters.readers.dataclaw:CONVERTER",
     "droid": "adp.converters.readers.droid:CONVERTER",
     "opencode": "adp.converters.readers.opencode:CONVERTER",
+    "openclaw_telemetry": "adp.converters.readers.openclaw_telemetry:CONVERTER",
     "pi": "adp.converters.readers.pi:CONVERTER",
     "crush": "adp.converters.readers.crush:CONVERTER",
     "hermes_agent": "adp.converters.readers.hermes_agent:CONVERTER",
