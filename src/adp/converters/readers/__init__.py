@@ -11,6 +11,7 @@ READERS = {
     "grok_cli": "adp.converters.readers.grok_cli:CONVERTER",
     "kimi_code": "adp.converters.readers.kimi_code:CONVERTER",
     "kiro": "adp.converters.readers.kiro:CONVERTER",
+    "antigravity": "adp.converters.readers.antigravity:CONVERTER",
     "anthropic_managed_agents": "adp.converters.readers.anthropic_managed_agents:CONVERTER",
     "anthropic_messages": "adp.converters.readers.anthropic_messages:CONVERTER",
     "api_streams": "adp.converters.readers.api_streams:CONVERTER",
