@@ -24,6 +24,7 @@ READERS = {
     "openai_responses": "adp.converters.readers.openai_responses:CONVERTER",
     "openhands_llm_logs": "adp.converters.readers.openhands_llm_logs:CONVERTER",
     "qwen_code": "adp.converters.readers.qwen_code:CONVERTER",
+    "qwenpaw": "adp.converters.readers.qwenpaw:CONVERTER",
     "aider": "adp.converters.readers.aider:CONVERTER",
     "amp": "adp.converters.readers.amp:CONVERTER",
     "mistral_vibe": "adp.converters.readers.mistral_vibe:CONVERTER",
