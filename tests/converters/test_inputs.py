@@ -13,7 +13,9 @@ import pytest
 
 from adp.converters.export import export
 from adp.converters.inputs import collect
+from adp.converters.registry import formats
 from adp.converters.run import ConvertOptions, convert
+from adp.converters.session_folders import AGENTS
 from adp_schema.errors import InputError, OutputExistsError, UsageError
 from adp_schema.store import Store
 from tests.converters.containers import chat, converted, lines, reasons, rejections, zipped, zst
@@ -320,14 +322,17 @@ def test_sessions_of_agents_by_name(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="no sessions of pi were found"):
         convert(["pi:"], str(tmp_path / "s"))
     put(tmp_path / ".gemini" / "tmp" / "abc" / "chats" / "x.json")
-    with pytest.raises(InputError, match="no converter"):
-        convert(["gemini-cli:"], str(tmp_path / "s"))
+    assert convert(["gemini-cli:"], str(tmp_path / "s")).counts.used == 1
+
+
+def test_sessions_of_each_agent_have_a_format():
+    assert {agent.format for agent in AGENTS.values()} <= set(formats)
 
 
 def test_a_member_is_not_misread_either(tmp_path):
     """A row that openai_chat would claim by its shape, in a folder and in an archive."""
-    rows = {"session_id": "s", "messages": [{"role": "user", "content": "a", "tool_uses": []}]}
-    rows |= {"model": "m", "project": "p", "stats": {}, "source": "claude", "start_time": "t"}
+    rows = {"id": "1", "task_name": "t", "prompt": "p", "output": "o"}
+    rows |= {"messages": [{"role": "user", "content": "a"}]}
     data = json.dumps(rows).encode()
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.jsonl").write_bytes(data)
@@ -337,4 +342,4 @@ def test_a_member_is_not_misread_either(tmp_path):
     for folder in ("in", "b"):
         store = convert([str(tmp_path / folder)], str(tmp_path / f"{folder}-out"))
         assert (store.counts.used, store.counts.rejected) == (1, 1)
-        assert "DataClaw" in " ".join(store.reasons)
+        assert "NNetNav" in " ".join(store.reasons)
