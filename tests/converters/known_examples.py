@@ -55,12 +55,6 @@ LINES: dict[str, list[Any]] = {
     "hermes_agent": [
         {"id": "1", "source": "cli", "model": "m", "system_prompt": "p", "messages": [_USER]}
     ],
-    "dataclaw": [
-        {
-            "session_id": "1", "model": "m", "project": "p", "source": "claude", "stats": {},
-            "messages": [{"role": "assistant", "tool_uses": [{"tool": "Bash", "input": {}}]}],
-        }
-    ],
     "openhands_v0_output": [
         {
             "instance_id": "1", "instruction": "do", "metrics": {}, "test_result": {},
