@@ -166,6 +166,7 @@ DOCUMENTS: dict[str, Any] = {
         "history": [], "info": {},
     },
     "tau2_tasks": [{"id": "1", "user_scenario": {}, "evaluation_criteria": {}}],
+    "nemo_gym_tasks": {"responses_create_params": {"input": "Add."}, "expected_answer": "3"},
     "tau2_settings": {"timestamp": "t", "info": {"agent_info": {}, "user_info": {}}, "tasks": []},
     "toolbench": {"win": True, "tree": {}, "answer_generation": {"query": "q"}},
     "tooleval": {"7": {"query": "q", "available_tools": [], "answer": {"answer_details": []}}},

@@ -103,6 +103,11 @@ _TESTS: tuple[tuple[str, str, Test], ...] = (
         "tasks of tau2-bench",
         first(both(has("id", "user_scenario", "evaluation_criteria"), lacks("messages"))),
     ),
+    (
+        "nemo_gym_tasks",
+        "tasks of NeMo Gym",
+        first(both(has(responses_create_params=has("input")), lacks("response"))),
+    ),
     ("questions", "questions without runs", every(_QUESTION)),
     (
         "answer_keys",

@@ -42,6 +42,7 @@ READERS = {
     "mlflow": "adp.converters.readers.mlflow:CONVERTER",
     "tau2": "adp.converters.readers.tau2:CONVERTER",
     "tau_bench": "adp.converters.readers.tau_bench:CONVERTER",
+    "nemo_gym": "adp.converters.readers.nemo_gym:CONVERTER",
     "otlp": "adp.converters.readers.otlp:CONVERTER",
 }
 """Name -> ``module:ATTRIBUTE``."""
