@@ -94,9 +94,6 @@ LINES: dict[str, list[Any]] = {
     "android_control": [{"episode_id": 0, "goal": "g", "screenshots": [], "actions": []}],
     "aitw": [{"episode_id": "1", "step_id": 0, "results/action_type": 4, "goal_info": "g"}],
     "omniact": [{"id": "1", "task": "t", "image": "i", "ocr": {}, "box": {}}],
-    "verifiers": [
-        {"id": "1", "nodes": [{"parent": None, "message": _USER}], "calls": [], "rewards": {}}
-    ],
     "llamafactory_v1": [
         {"messages": [{"role": "user", "content": [{"type": "text", "value": "hi"}]}]}
     ],

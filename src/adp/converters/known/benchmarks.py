@@ -156,9 +156,4 @@ FORMATS: tuple[KnownFormat, ...] = (
         first(has("episode_id", "step_id", "results/action_type")),
     ),
     KnownFormat("omniact", "OmniACT tasks", first(has("task", "image", "ocr", "box"))),
-    KnownFormat(
-        "verifiers",
-        "a verifiers trace",
-        first(both(has("calls", nodes=some(has())), either(has("rewards"), has("verifiers")))),
-    ),
 )

@@ -43,6 +43,7 @@ READERS = {
     "tau2": "adp.converters.readers.tau2:CONVERTER",
     "tau_bench": "adp.converters.readers.tau_bench:CONVERTER",
     "nemo_gym": "adp.converters.readers.nemo_gym:CONVERTER",
+    "verifiers": "adp.converters.readers.verifiers:CONVERTER",
     "otlp": "adp.converters.readers.otlp:CONVERTER",
 }
 """Name -> ``module:ATTRIBUTE``."""
