@@ -94,9 +94,6 @@ LINES: dict[str, list[Any]] = {
     "android_control": [{"episode_id": 0, "goal": "g", "screenshots": [], "actions": []}],
     "aitw": [{"episode_id": "1", "step_id": 0, "results/action_type": 4, "goal_info": "g"}],
     "omniact": [{"id": "1", "task": "t", "image": "i", "ocr": {}, "box": {}}],
-    "llamafactory_v1": [
-        {"messages": [{"role": "user", "content": [{"type": "text", "value": "hi"}]}]}
-    ],
     "anthropic_messages": [
         {
             "model": "m", "max_tokens": 1, "system": "s",
@@ -104,7 +101,6 @@ LINES: dict[str, list[Any]] = {
         }
     ],
     "anthropic_events": [["client.beta.sessions.events.send", {"events": []}]],
-    "xlam": [{"id": 0, "query": "q", "answers": "[]", "tools": "[]"}],
     "glaive_v2": [{"system": "SYSTEM: s", "chat": "USER: hi"}],
     "toolace": [
         {

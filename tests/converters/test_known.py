@@ -93,7 +93,7 @@ def test_what_is_read_is_not_claimed(name, layout, tmp_path):
     "name",
     [
         *("hermes_agent", "dataclaw", "amp", "openhands_llm_log", "nnetnav"),
-        *("llamafactory_v1", "anthropic_messages"),
+        "anthropic_messages",
     ],
 )
 def test_outranks_the_chat_format_that_sees_its_shape(name):
