@@ -161,7 +161,6 @@ DOCUMENTS: dict[str, Any] = {
     "tau2_tasks": [{"id": "1", "user_scenario": {}, "evaluation_criteria": {}}],
     "nemo_gym_tasks": {"responses_create_params": {"input": "Add."}, "expected_answer": "3"},
     "tau2_settings": {"timestamp": "t", "info": {"agent_info": {}, "user_info": {}}, "tasks": []},
-    "toolbench": {"win": True, "tree": {}, "answer_generation": {"query": "q"}},
     "tooleval": {"7": {"query": "q", "available_tools": [], "answer": {"answer_details": []}}},
     "fireact": {"7": {"reward": True, "em": True, "f1": 1.0, "pred": "p", "traj": [_USER]}},
     "atif_by_name": {"parent": {"schema_version": "ATIF-v1.6", "steps": []}},

@@ -46,6 +46,7 @@ READERS = {
     "verifiers": "adp.converters.readers.verifiers:CONVERTER",
     "llamafactory_v1": "adp.converters.readers.llamafactory_v1:CONVERTER",
     "xlam": "adp.converters.readers.xlam:CONVERTER",
+    "toolbench": "adp.converters.readers.toolbench:CONVERTER",
     "otlp": "adp.converters.readers.otlp:CONVERTER",
 }
 """Name -> ``module:ATTRIBUTE``."""
