@@ -43,7 +43,8 @@ def attach(
     names = _InputNames(inputs)
     owned: dict[int, list[PlannedFile]] = {}
     taken: set[str] = set()
-    for number, file in enumerate(planned):
+    for number in sorted(range(len(planned)), key=lambda it: _depth(inputs.files[it])):
+        file = planned[number]
         if isinstance(file, InputError) or file.format is None or file.source_file in taken:
             continue
         sides: list[SideFile] = []
@@ -66,6 +67,11 @@ def attach(
             raise item
         files += [item, *owned.get(number, [])]
     return files
+
+
+def _depth(file: InputFile) -> int:
+    """How deep a file lies: what is further out owns what is further in, with all that has."""
+    return file.source_file.count("/")
 
 
 class _InputNames:
