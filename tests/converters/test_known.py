@@ -93,7 +93,7 @@ def test_what_is_read_is_not_claimed(name, layout, tmp_path):
     "name",
     [
         *("hermes_agent", "amp", "openhands_llm_log", "nnetnav"),
-        *("llamafactory_v1", "anthropic_messages"),
+        "anthropic_messages",
     ],
 )
 def test_outranks_the_chat_format_that_sees_its_shape(name):
@@ -251,13 +251,3 @@ def test_real_files_are_what_they_are():
         if not right:
             wrong.append((path, answer, [kind.name for kind in kinds]))
     assert wrong == []
-
-
-def test_a_large_toolbench_answer_is_known_by_its_tree(tmp_path):
-    path = tmp_path / "13_ChatGPT_DFS_woFilter_w2.json"
-    node = {"is_terminal": False, "node_type": "Action Input", "io_state": "", "children": []}
-    big = {"win": True, "tree": {"size": 1, "tree": {**node, "children": [node] * 5000}},
-           "answer_generation": {"query": "q"}}  # fmt: skip
-    path.write_text(json.dumps(big), "utf-8")
-    assert path.stat().st_size > HEAD_BYTES
-    assert recognise_known(path) is named("toolbench")

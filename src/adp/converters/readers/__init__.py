@@ -50,6 +50,11 @@ READERS = {
     "mlflow": "adp.converters.readers.mlflow:CONVERTER",
     "tau2": "adp.converters.readers.tau2:CONVERTER",
     "tau_bench": "adp.converters.readers.tau_bench:CONVERTER",
+    "nemo_gym": "adp.converters.readers.nemo_gym:CONVERTER",
+    "verifiers": "adp.converters.readers.verifiers:CONVERTER",
+    "llamafactory_v1": "adp.converters.readers.llamafactory_v1:CONVERTER",
+    "xlam": "adp.converters.readers.xlam:CONVERTER",
+    "toolbench": "adp.converters.readers.toolbench:CONVERTER",
     "otlp": "adp.converters.readers.otlp:CONVERTER",
 }
 """Name -> ``module:ATTRIBUTE``."""

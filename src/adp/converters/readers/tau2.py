@@ -14,13 +14,14 @@ from msgspec import Raw
 
 from adp.converters.kit.chat import chat_turn, drop_repeated
 from adp.converters.kit.drafts import ObservationDraft, StepDraft, TrajectoryDraft, emit
+from adp.converters.kit.rewards import set_named
 from adp.converters.kit.session import LogReader, SessionLog, first_item, inner, word
 from adp.converters.kit.source_object import SourceObject, embedded
 from adp.converters.kit.times import take_end, take_start, take_time
 from adp.converters.kit.usage import OPENAI, take_usage
 from adp.converters.readers.tau2_ticks import SIDES, TickReader, rest_of
-from adp.converters.reading import BRACE, NULL, NUMBER
-from adp_schema import extra_column, jsontext
+from adp.converters.reading import BRACE, NULL
+from adp_schema import extra_column
 from adp_schema.model import Columns
 from adp_schema.protocols import Match, SkipRecordError
 
@@ -122,10 +123,7 @@ class Tau2Results(SessionLog):
         columns["reward"] = checks.number("reward")
         if columns["reward"] is not None:
             columns["success"] = columns["reward"] == 1
-        parts = inner(checks.values, "reward_breakdown")
-        rewards = {key: raw for key, raw in parts.items() if jsontext.first_byte(raw) in NUMBER}
-        if rewards:
-            columns["rewards"] = jsontext.text_of(rewards)
+        set_named(columns, inner(checks.values, "reward_breakdown"))
 
     # ---- messages --------------------------------------------------------------------------
 
