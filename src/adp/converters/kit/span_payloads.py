@@ -76,6 +76,9 @@ def take_response(span: TraceSpan, place: SourceObject, key: str) -> bool:
         return False
     place.drop(key)
     span.answers = payload.choices
+    if payload.rest is not None and not any(_role(it) in SYSTEM for it in span.prompt):
+        _take_system(payload.rest, payload)  # a response of the Responses API repeats it
+        span.prompt[:0] = payload.messages
     _fill(span, place, key, payload)
     return True
 
@@ -169,6 +172,10 @@ def request(raw: Raw | None, path: str, losses: Losses) -> Payload | None:
     payload.tools = source.take("tools") or source.take("functions")
     payload.columns["model"] = source.text("model")
     return payload
+
+
+def _role(message: Raw) -> str:
+    return word_of(jsontext.decode_object(message).get("role"))
 
 
 def _take_system(source: SourceObject, payload: Payload) -> None:
