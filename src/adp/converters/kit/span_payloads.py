@@ -232,7 +232,8 @@ def response(raw: Raw | None, path: str, losses: Losses) -> Payload | None:
         nested = listed[0] if len(listed) == 1 else None
         return Payload(choices=[listed if nested is None else [nested]])
     if first != BRACE:
-        return Payload(choices=[[_spoken(value)]])
+        odd = first != QUOTE and b"e" in bytes(value).lower()  # true, false, 1e5: not what it wrote
+        return None if odd else Payload(choices=[[_spoken(value)]])
     if is_message(value):
         return Payload(choices=[[value]])
     source = SourceObject(value, path, losses)

@@ -23,7 +23,7 @@ from adp.converters.kit.span_blocks import items_of, plain, unwrapped
 from adp.converters.kit.span_events import add_events, lift_details, log_event
 from adp.converters.kit.span_runs import SpanLog
 from adp.converters.kit.span_tables import CONVERSATION
-from adp.converters.kit.span_tree import TraceSpan, take_times
+from adp.converters.kit.span_tree import TraceSpan, take_id, take_times
 from adp.converters.reading import BRACE, BRACKET, begins
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
@@ -245,9 +245,7 @@ def _ids(source: SourceObject) -> Iterator[tuple[str, str]]:
         for place in (source, context):
             name = next((place.word(key) for key in keys if place.word(key)), "")
             if name:
-                if what == "span":
-                    place.drop(next(key for key in keys if place.word(key)))
-                yield what, name
+                yield what, take_id(place, *keys) if what == "span" else name
                 break
 
 
