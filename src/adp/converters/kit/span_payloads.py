@@ -79,6 +79,11 @@ def take_response(span: TraceSpan, place: SourceObject, key: str) -> bool:
     if payload.rest is not None and not any(_role(it) in SYSTEM for it in span.prompt):
         _take_system(payload.rest, payload)  # a response of the Responses API repeats it
         span.prompt[:0] = payload.messages
+    if payload.rest is not None:
+        known = set(map(bytes, span.prompt))
+        earlier = items_of(payload.rest.values.get("earlier messages"))
+        if all(bytes(message) in known for message in earlier):
+            payload.rest.drop("earlier messages")
     _fill(span, place, key, payload)
     return True
 
@@ -285,7 +290,10 @@ def _take_choices(source: SourceObject, payload: Payload) -> None:
     elif source.first("message") == BRACE:
         payload.choices.append([source.take("message") or Raw(b"{}")])
     elif source.first("messages") == BRACKET and _listed(source.values["messages"]):
-        payload.choices.append(_listed(source.take("messages") or Raw(b"[]"))[-1:])
+        *earlier, last = _listed(source.take("messages") or Raw(b"[]"))
+        payload.choices.append([last])
+        if earlier:
+            source.values["earlier messages"] = plain(earlier)
     elif source.first("content") == BRACKET:
         payload.choices.append([plain({"role": "assistant", "content": source.take("content")})])
         payload.columns["stop_reason"] = source.text("stop_reason")

@@ -150,11 +150,12 @@ class OtlpLog(SpanLog):
                 if place not in by_id:
                     copy, empty = (SourceObject(None, source.path, self.losses) for _ in "ab")
                     copy.values = {key: source.values[key] for key in _LOG_TIMES if key in source}
+                    copy.adopt("attributes", empty)
                     by_id[place] = self._record_alone(copy, empty, place, "", shared)
                 for key, value in shared.items():
                     if by_id[place].shared.get(key) != value:
                         by_id[place].shared[f"log {key}"] = value
-                source.drop(*_IDS["trace"])
+                take_id(source, *_IDS["trace"])
                 events.setdefault(id(by_id[place]), []).append(plain(source.rest()))
         for span in self.spans:
             if id(span) in events:
