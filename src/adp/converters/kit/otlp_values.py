@@ -88,10 +88,8 @@ def take_attributes(source: SourceObject, losses: Losses) -> SourceObject:
             source.drop(key)  # a data frame has every column in every row
         elif name not in attributes.values:
             attributes.values[name] = source.values.pop(key)
-    if raw is not None and jsontext.first_byte(raw) in (BRACE, BRACKET):
-        source.adopt("attributes", attributes)
-    elif attributes:
-        source.adopt("attributes" if raw is None else "columns", attributes)
+    taken = raw is None or jsontext.first_byte(raw) in (BRACE, BRACKET)
+    source.adopt("attributes" if taken else "columns", attributes)
     return attributes
 
 

@@ -23,7 +23,7 @@ from adp.converters.kit.span_blocks import items_of, plain, unwrapped
 from adp.converters.kit.span_events import add_events, lift_details, log_event
 from adp.converters.kit.span_runs import SpanLog
 from adp.converters.kit.span_tables import CONVERSATION
-from adp.converters.kit.span_tree import TraceSpan, take_times
+from adp.converters.kit.span_tree import TraceSpan, take_id, take_times
 from adp.converters.reading import BRACE, BRACKET, begins
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
@@ -150,11 +150,12 @@ class OtlpLog(SpanLog):
                 if place not in by_id:
                     copy, empty = (SourceObject(None, source.path, self.losses) for _ in "ab")
                     copy.values = {key: source.values[key] for key in _LOG_TIMES if key in source}
+                    copy.adopt("attributes", empty)
                     by_id[place] = self._record_alone(copy, empty, place, "", shared)
                 for key, value in shared.items():
                     if by_id[place].shared.get(key) != value:
                         by_id[place].shared[f"log {key}"] = value
-                source.drop(*_IDS["trace"])
+                take_id(source, *_IDS["trace"])
                 events.setdefault(id(by_id[place]), []).append(plain(source.rest()))
         for span in self.spans:
             if id(span) in events:
@@ -245,9 +246,7 @@ def _ids(source: SourceObject) -> Iterator[tuple[str, str]]:
         for place in (source, context):
             name = next((place.word(key) for key in keys if place.word(key)), "")
             if name:
-                if what == "span":
-                    place.drop(next(key for key in keys if place.word(key)))
-                yield what, name
+                yield what, take_id(place, *keys) if what == "span" else name
                 break
 
 
