@@ -7,8 +7,9 @@ Pi's documentation, versions 1 to 4.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from msgspec import Raw
 
@@ -17,6 +18,11 @@ from adp.converters.kit.session import LogReader, TreeLog, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_start, take_time
 from adp.converters.kit.usage import UsageKeys, take_usage
+from adp.converters.kit.written import EPOCH, iso
+from adp.converters.kit.written_names import NamedRun, cwd_of, session_word
+from adp.converters.readers.pi_write import SYSTEM, TOOLS
+from adp_schema.losses import Losses
+from adp_schema.model import Trajectory
 from adp_schema.protocols import Match
 
 USAGE = UsageKeys(
@@ -40,12 +46,12 @@ class PiSession(TreeLog):
         "compaction": "compaction",
         "branch_summary": "summary",
         "custom_message": "custom",
+        "custom": "note",
     }
     kept: ClassVar[frozenset[str]] = frozenset(
         {
             "model_change",
             "thinking_level_change",
-            "custom",
             "label",
             "session_info",
             "reset",
@@ -130,6 +136,21 @@ class PiSession(TreeLog):
         step.extra["type"] = "custom_message"
         self._end(source, step)
 
+    def note(self, source: SourceObject) -> None:
+        """What an extension keeps: a system prompt or tools, as `pi_write` puts them; or any."""
+        kind, data = source.word("customType"), source.child("data")
+        if kind == SYSTEM and "content" in data:
+            source.drop("customType")
+            step = self.run.step("system", native_id=source.name("id"))
+            take_time(source, step.columns, "timestamp")
+            self.blocks.content(data.take("content"), step, data.path)
+            self._end(source, step)
+            return
+        if kind == TOOLS and (tools := data.json_list("tools")) is not None:
+            self.run.columns["tools"], self.run.columns["tools_origin"] = tools, "recorded"
+        source.values["type"] = Raw(b'"custom"')
+        self.other(source)
+
     def _end(self, source: SourceObject, step: StepDraft) -> None:
         previous = self.run.steps[-2].columns.get("native_id") if len(self.run.steps) > 1 else None
         if source.word("parentId") == previous:
@@ -143,13 +164,31 @@ class PiReader(LogReader):
     name = "pi"
     title = "Sessions of Pi and OpenClaw"
     recognised = "a line of the type session with an id, a cwd and no harness"
-    versions = "reads versions 1 to 4"
+    versions = "Reads versions 1 to 4. Writes version 3; it was tried with Pi 0.73.1."
     log = PiSession
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """A header without the ``harness`` that sessions of STS have."""
         header = word(record, "type") == "session" and {"id", "cwd"} <= set(record)
         return Match.STAMP if header and "harness" not in record else Match.NO
+
+    def write(
+        self, trajectory: Trajectory, losses: Losses, flavour: str | None = None
+    ) -> list[dict[str, Any]]:
+        """Convert a trajectory, with the branches that left it, into the lines of a session."""
+        from adp.converters.readers.pi_write import PiWriter
+
+        return PiWriter(trajectory, losses).lines()
+
+    def embeds(self, branch: Trajectory) -> bool:
+        """What left the main line stands in its file."""
+        return branch.branch_kind in ("alternate", "fork", "rewind")
+
+    def session_file(self, run: NamedRun) -> str:
+        """``sessions/--<folder>--/<time>_<session>.jsonl``."""
+        folder = re.sub(r"[/\\:]", "-", cwd_of(run.extra).removeprefix("/"))
+        start = iso(run.started_at or EPOCH).replace(":", "-").replace(".", "-")
+        return f"sessions/--{folder}--/{start}_{session_word(run)}.jsonl"
 
 
 CONVERTER = PiReader()
