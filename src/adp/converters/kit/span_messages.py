@@ -13,7 +13,8 @@ from typing import Any
 
 from msgspec import Raw
 
-from adp.converters.kit.chat_messages import RESULTS, SOURCES, ChatMessages
+from adp.converters.kit.chat import RESULTS, SOURCES
+from adp.converters.kit.chat_messages import ChatMessages
 from adp.converters.kit.drafts import ObservationDraft, StepDraft, TrajectoryDraft
 from adp.converters.kit.langchain_messages import role_of
 from adp.converters.kit.responses_items import CALLS, ResponseItems

@@ -12,10 +12,9 @@ from collections.abc import Mapping, Sequence
 from msgspec import Raw
 
 from adp.converters.kit.blocks import call_columns
-from adp.converters.kit.chat import chat_message
-from adp.converters.kit.chat_messages import free_text
+from adp.converters.kit.chat import chat_message, free_text
 from adp.converters.kit.drafts import ObservationDraft, TrajectoryDraft, emit
-from adp.converters.kit.model_apis import take_tools
+from adp.converters.kit.key_tables import take_tools
 from adp.converters.kit.session import LogReader, SessionLog, first_item
 from adp.converters.kit.source_object import SourceObject, embedded
 from adp.converters.reading import BRACKET, QUOTE

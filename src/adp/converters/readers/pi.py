@@ -8,8 +8,9 @@ Pi's documentation, versions 1 to 4.
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from msgspec import Raw
 
@@ -19,8 +20,13 @@ from adp.converters.kit.session import LogReader, TreeLog, inner, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_end
 from adp.converters.kit.usage import UsageKeys, take_usage
+from adp.converters.kit.written import EPOCH, iso
+from adp.converters.kit.written_names import NamedRun, cwd_of, session_word
+from adp.converters.readers.pi_write import SYSTEM, TOOLS
 from adp.converters.reading import BRACE
 from adp_schema import jsontext
+from adp_schema.losses import Losses
+from adp_schema.model import Trajectory
 from adp_schema.protocols import Match
 
 USAGE = UsageKeys(
@@ -52,12 +58,12 @@ class PiSession(TreeLog):
         "compaction": "compaction",
         "branch_summary": "summary",
         "custom_message": "custom",
+        "custom": "note",
     }
     kept: ClassVar[frozenset[str]] = frozenset(
         {
             "model_change",
             "thinking_level_change",
-            "custom",
             "label",
             "session_info",
             "reset",
@@ -174,6 +180,19 @@ class PiSession(TreeLog):
         step.extra["type"] = "custom_message"
         self.end_step(source, step)
 
+    def note(self, source: SourceObject) -> None:
+        """What an extension keeps: a system prompt or tools, as `pi_write` puts them; or any."""
+        kind, data = source.word("customType"), source.child("data")
+        if kind == SYSTEM and "content" in data:
+            source.drop("customType")
+            step = self.begin_step(source, "system", "message")
+            self.blocks.content(data.take("content"), step, data.path)
+            self.end_step(source, step)
+            return
+        if kind == TOOLS and (tools := data.json_list("tools")) is not None:
+            self.run.columns["tools"], self.run.columns["tools_origin"] = tools, "recorded"
+        self.keep(source)
+
 
 def _unpacked(text: str, size: int) -> str | None:
     """The text of a compressed line; None when it is not of that size, or is damaged."""
@@ -195,7 +214,10 @@ class PiReader(LogReader):
     name = "pi"
     title = "Sessions of Pi and OpenClaw"
     recognised = "a line of the type session with an id, a cwd and no harness"
-    versions = "reads versions 1 to 4, also from openclaw-agent.sqlite"
+    versions = (
+        "Reads versions 1 to 4, also from openclaw-agent.sqlite. Writes version 3; it was tried "
+        "with Pi 0.73.1."
+    )
     log = PiSession
     database = SqliteShape(
         root=WINDOW,
@@ -211,6 +233,24 @@ class PiReader(LogReader):
             return Match.STAMP
         header = word(record, "type") == "session" and {"id", "cwd"} <= set(record)
         return Match.STAMP if header and "harness" not in record else Match.NO
+
+    def write(
+        self, trajectory: Trajectory, losses: Losses, flavour: str | None = None
+    ) -> list[dict[str, Any]]:
+        """Convert a trajectory, with the branches that left it, into the lines of a session."""
+        from adp.converters.readers.pi_write import PiWriter
+
+        return PiWriter(trajectory, losses).lines()
+
+    def embeds(self, branch: Trajectory) -> bool:
+        """What left the main line stands in its file."""
+        return branch.branch_kind in ("alternate", "fork", "rewind")
+
+    def session_file(self, run: NamedRun) -> str:
+        """``sessions/--<folder>--/<time>_<session>.jsonl``."""
+        folder = re.sub(r"[/\\:]", "-", cwd_of(run.extra).removeprefix("/"))
+        start = iso(run.started_at or EPOCH).replace(":", "-").replace(".", "-")
+        return f"sessions/--{folder}--/{start}_{session_word(run)}.jsonl"
 
 
 CONVERTER = PiReader()

@@ -16,7 +16,7 @@ from msgspec import Raw
 from adp.converters.kit.blocks import call_columns
 from adp.converters.kit.chat import MessagePool, chat_message
 from adp.converters.kit.drafts import StepDraft, TrajectoryDraft
-from adp.converters.kit.model_apis import take_tools
+from adp.converters.kit.key_tables import take_tools
 from adp.converters.kit.session import LogReader, SessionLog, inner
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.tree import EntryLine, split

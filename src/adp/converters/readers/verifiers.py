@@ -15,7 +15,7 @@ from msgspec import Raw
 
 from adp.converters.kit.chat import chat_message
 from adp.converters.kit.drafts import ObservationDraft, StepDraft, TrajectoryDraft, merge_extra
-from adp.converters.kit.model_apis import take_tools
+from adp.converters.kit.key_tables import take_tools
 from adp.converters.kit.rewards import set_named, set_reward, set_weighted
 from adp.converters.kit.session import LogReader, SessionLog, first_item, inner, word
 from adp.converters.kit.source_object import SourceObject
