@@ -123,10 +123,15 @@ def export(
         for name, trajectories in files:
             source = None if single else sources.get(name)
             target = folder / targets[name]
-            target.parent.mkdir(parents=True, exist_ok=True)
-            same = source is not None and source["source_format"] == converter.name
+            same = _is_same(source, converter)
             scribe = _Scribe(converter, writer, losses, strict, reporter, folder if same else None)
             records = scribe.records(trajectories)
+            if _one_a_file(converter):
+                first = list(islice(records, 1))
+                if not first:
+                    continue  # its only trajectory is left out
+                records = chain(first, records)
+            target.parent.mkdir(parents=True, exist_ok=True)
             with written_whole(target) as staged:
                 report.records += _write(staged, target, records, source, converter)
             report.files += 1
@@ -158,13 +163,24 @@ def _file_of(
 
     def file_of(source_file: str | None, dataset: str | None, trajectory_id: str) -> str:
         name = source_file or "trajectories"
-        same = name in sources and sources[name]["source_format"] == converter.name
-        if converter.container != "session" or same:
+        if not _one_a_file(converter) or _is_same(sources.get(name), converter):
             return name
         session = session_name(trajectory_id, dataset)
-        return f"{without_compression(Path(name)).with_suffix('')}/{session}.jsonl"
+        file = f"{getattr(converter, 'file_prefix', '')}{session}{_SUFFIXES[converter.container]}"
+        return f"{without_compression(Path(name)).with_suffix('')}/{file}"
 
     return file_of if single is None else lambda *_: single
+
+
+def _is_same(source: dict[str, Any] | None, converter: Converter) -> bool:
+    """Whether a file is of the format that is written, which gives it its layout again."""
+    anew = getattr(converter, "written_anew", False)
+    return source is not None and source["source_format"] == converter.name and not anew
+
+
+def _one_a_file(converter: Converter) -> bool:
+    """Whether each trajectory gets a file of its own."""
+    return converter.container == "session" or getattr(converter, "file_a_trajectory", False)
 
 
 def _targets(
@@ -181,7 +197,7 @@ def _targets(
         target = _target_name(name, sources.get(name), converter, single)
         if target in taken:
             advice = "use --single FILE together with -o"
-            if converter.container == "session":
+            if _one_a_file(converter):
                 advice = f"choose another format, {converter.name} has one session a file"
             raise StoreError(
                 f"two files of the store, {taken[target]} and {name}, would both become {target}; "
@@ -204,7 +220,7 @@ def _target_name(
     path = _safe(name)
     if source is not None and source["framing"] == "sqlite":
         return str(path.with_suffix(_SUFFIXES["sqlite"])) if not single else str(path)
-    if single or (source is not None and source["source_format"] == converter.name):
+    if single or _is_same(source, converter):
         return str(path)
     return str(without_compression(path).with_suffix(_SUFFIXES[converter.container]))
 
@@ -227,7 +243,7 @@ def _check_single(converter: Converter, single: str | None) -> None:
         return
     if str(_safe(single)) != single:
         raise UsageError(f"--single names a file in the folder of -o, not {single}")
-    if converter.container == "session":
+    if _one_a_file(converter):
         raise UsageError(f"{converter.name} has one session a file; leave out --single")
 
 
@@ -283,7 +299,7 @@ def _write(
     converter: Converter,
 ) -> int:
     """Write one file and return the number of records; the name of ``target`` says how."""
-    same = source is not None and source["source_format"] == converter.name
+    same = _is_same(source, converter)
     framing = source["framing"] if source is not None and same else None
     if framing is None:
         framing = "parquet" if target.suffix == ".parquet" else converter.container

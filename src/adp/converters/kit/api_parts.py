@@ -49,6 +49,11 @@ def is_turn(row: Step | Observation) -> bool:
     return isinstance(row, Step) and row.source == "agent"
 
 
+def is_model_call(row: Step | Observation) -> bool:
+    """Whether a row is a turn of this run; one that was copied into it is a message of another."""
+    return isinstance(row, Step) and is_turn(row) and not row.is_copied_context
+
+
 def name_of(call: ToolCall) -> str:
     """The name under which a call is written: of code without a name, its language."""
     if call.name is not None:

@@ -50,14 +50,14 @@ class ApiWriter:
         name: the format; keys of ``extra`` that were read from it may be written again.
         part_keys: kind of a part -> key of its ``extra`` that the format has, with the first
             character of its value.
-        opaque_types: types of parts that the format has as they are.
+        opaque_types: type of a part that the format has as it is -> a key that it has there.
         exact: whether it can hold every character of the source, such as half of a pair of
             surrogates.
     """
 
     name: ClassVar[str]
     part_keys: ClassVar[Mapping[str, Mapping[str, str]]] = {}
-    opaque_types: ClassVar[frozenset[str]] = frozenset()
+    opaque_types: ClassVar[Mapping[str, str]] = {}
     exact: ClassVar[bool] = True
 
     def __init__(self, run: Trajectory, losses: Losses) -> None:
@@ -65,9 +65,7 @@ class ApiWriter:
         self.losses = losses
         self.native = run.source_format == self.name
         self._ids = CallIds(run, losses, native=False)
-        self.call_names = {
-            (call.step, call.call): name_of(call) for step in run.steps for call in step.calls
-        }
+        self._calls = {(call.step, call.call): call for step in run.steps for call in step.calls}
 
     # ---- rows ------------------------------------------------------------------------------
 
@@ -250,7 +248,8 @@ class ApiWriter:
 
     def _is_known(self, value: Raw) -> bool:
         source = SourceObject(value, "", Losses())
-        return source.word("type") in self.opaque_types
+        key = self.opaque_types.get(source.word("type"))
+        return key is not None and key in source
 
     def takes_blob(self, part: ApiPart) -> bool:
         """Whether the format has a place for a blob: by default, with a type or an address."""
@@ -313,7 +312,12 @@ class ApiWriter:
 
     def result_name(self, row: Observation) -> str:
         """The name of the tool that a result is of; empty when nobody says it."""
-        return row.name or self.call_names.get((row.call_step, row.call)) or ""
+        call = self.answered_call(row)
+        return row.name or ("" if call is None else name_of(call))
+
+    def answered_call(self, row: Observation) -> ToolCall | None:
+        """The call that a result answers."""
+        return self._calls.get((row.call_step, row.call))
 
     # ---- tokens ----------------------------------------------------------------------------
 

@@ -45,7 +45,7 @@ class ExchangeWriter(ApiWriter):
             if jsontext.first_byte(extra.get(key, b"")) != BRACE:
                 continue
             for name, value in jsontext.decode_exact(extra.pop(key)).items():
-                if name in names:
+                if name in names and bytes(value) != b"null":
                     out[name] = value
                 elif name != "model":  # a column has it
                     self.losses.add(f"$.extra.{key}.{name}", REASON)

@@ -34,6 +34,7 @@ class AnthropicMessages(ExchangeReader):
         "a reply of the type message with a list of blocks, or messages with Anthropic's tools, "
         "system prompt or blocks"
     )
+    written_anew = True
     versions = (
         "reads requests, replies, both together, and lines of batches; writes a request with its "
         "last reply a line"

@@ -23,6 +23,7 @@ class OpenAIResponses(ExchangeReader):
     name = "openai_responses"
     title = "Requests to OpenAI's Responses API, and responses"
     recognised = "an object response with a list output, or a list input of items with a model"
+    written_anew = True
     versions = (
         "reads requests, responses, both together, and lines of batches; writes a request with its "
         "last response a line"

@@ -262,6 +262,7 @@ class OtlpReader(Format):
     container = "session"
     gathers_rows = True
     recognised = "a list of resourceSpans, or a span with its context and attributes"
+    written_anew = True
     versions = (
         "OTLP as JSON and protobuf, and single spans, with the conventions GenAI, OpenInference, "
         "OpenLLMetry, Vercel AI SDK and Logfire; writes GenAI 0.1.0 as OTLP JSON, a trace a "

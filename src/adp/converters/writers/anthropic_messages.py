@@ -53,8 +53,12 @@ class MessagesWriter(ExchangeWriter):
         "reasoning": {"signature": '"'},
         "media": {"cache_control": "{", "title": '"', "context": '"'},
     }
-    opaque_types = frozenset({"redacted_thinking", "container_upload", "search_result",
-                              "tool_reference", "fallback"})  # fmt: skip
+    opaque_types: ClassVar[Mapping[str, str]] = {
+        "redacted_thinking": "data",
+        "container_upload": "file_id",
+        "search_result": "content",
+        "tool_reference": "tool_name",
+    }
 
     def record(self) -> dict[str, Any]:
         """The request and the reply, with the ids of the run around them."""

@@ -52,7 +52,7 @@ class ResponsesWriter(ExchangeWriter):
         "reasoning": {"id": '"', "encrypted_content": '"'},
         "media": {"detail": '"', "filename": '"'},
     }
-    opaque_types = frozenset({"reasoning"})
+    opaque_types: ClassVar[Mapping[str, str]] = {"reasoning": "encrypted_content"}
 
     def __init__(self, run: Trajectory, losses: Losses) -> None:
         super().__init__(run, losses)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from adp.converters.kit.api_parts import ApiPart, is_turn, name_of
+from adp.converters.kit.api_parts import ApiPart, is_model_call, name_of
 from adp.converters.kit.api_writer import STEP, ApiWriter
 from adp.converters.kit.otlp_values import attribute_list
 from adp.converters.kit.tool_definitions import tool_definitions
@@ -19,7 +19,7 @@ from adp.converters.writing import string
 from adp_schema import jsontext
 from adp_schema.extra_column import original
 from adp_schema.losses import Losses
-from adp_schema.model import Observation, Row, Step, Trajectory
+from adp_schema.model import Observation, Step, Trajectory
 
 _TOKENS = {
     "tokens_in": "gen_ai.usage.input_tokens",
@@ -65,13 +65,15 @@ class TraceWriter(ApiWriter):
         if run.session_id is not None and run.source_id not in (None, run.session_id):
             self.losses.add("$.source_id", "a trace has one id, that of its session")
         rows = list(self.rows())
-        last = max((number for number, (row, _) in enumerate(rows) if _is_call(row)), default=-1)
+        last = max(
+            (number for number, (row, _) in enumerate(rows) if is_model_call(row)), default=-1
+        )
         for number, (row, path) in enumerate(rows):
             if isinstance(row, Observation):
                 self._result(row, path, is_last=number > last)
             elif number > last:
                 self.leave_out(row, path)
-            elif _is_call(row):
+            elif is_model_call(row):
                 self._turn(row, path)
             else:
                 self._message(row, path, first=number == 0)
@@ -217,11 +219,6 @@ def _response(parts: list[dict[str, Any]]) -> Any:
     if len(parts) > 1 or parts[0]["type"] != "text" or not isinstance(text, str):
         return parts
     return parts if text.lstrip().startswith(_JSON_STARTS) else text
-
-
-def _is_call(row: Row) -> bool:
-    """Whether a row is a call of the model; a copied one is a message of the history."""
-    return isinstance(row, Step) and is_turn(row) and not row.is_copied_context
 
 
 def _reason_of(step: Step) -> str:
