@@ -127,15 +127,15 @@ def export(
         for name, trajectories in files:
             source = None if single else sources.get(name)
             target = folder / targets[name]
-            target.parent.mkdir(parents=True, exist_ok=True)
-            same = source is not None and source["source_format"] == converter.name
+            same = _is_same(source, converter)
             scribe = _Scribe(converter, writer, losses, strict, reporter, folder if same else None)
             records = scribe.records(trajectories)
-            if converter.container == "session":
+            if _one_a_file(converter):
                 first = list(islice(records, 1))
                 if not first:  # a branch that is left out
                     continue
                 records = chain(first, records)
+            target.parent.mkdir(parents=True, exist_ok=True)
             with written_whole(target) as staged:
                 report.records += _write(staged, target, records, source, converter)
             report.files += 1
@@ -172,15 +172,17 @@ def _file_of(
 
     def file_of(run: NamedRun) -> str:
         name, trajectory_id = run.source_file or "trajectories", run.trajectory_id or ""
-        same = name in sources and sources[name]["source_format"] == converter.name
-        if converter.container != "session" or same:
+        if not _one_a_file(converter) or _is_same(sources.get(name), converter):
             return name
         session = session_name(trajectory_id, run.dataset)
         if session_file is None:
-            return f"{without_compression(Path(name)).with_suffix('')}/{session}.jsonl"
+            file = (
+                f"{getattr(converter, 'file_prefix', '')}{session}{_SUFFIXES[converter.container]}"
+            )
+            return f"{without_compression(Path(name)).with_suffix('')}/{file}"
         branch = Trajectory(branch_kind=run.branch_kind, source_format=run.source_format)
-        file = files.get(run.parent_id) if run.parent_id is not None else None
-        if file is None or not converter.embeds(branch):
+        file = files.get(run.parent_id, "") if run.parent_id is not None else ""
+        if not file or not converter.embeds(branch):
             file = session_file(run)
             if made.setdefault(file, trajectory_id) != trajectory_id:
                 file = f"{session}/{file}"
@@ -193,6 +195,17 @@ def _file_of(
 def _session_file(converter: Converter) -> Callable[[NamedRun], str] | None:
     """How a format names the file of a session, where its program asks for a certain name."""
     return getattr(converter, "session_file", None)
+
+
+def _is_same(source: dict[str, Any] | None, converter: Converter) -> bool:
+    """Whether a file is of the format that is written, which gives it its layout again."""
+    anew = getattr(converter, "written_anew", False)
+    return source is not None and source["source_format"] == converter.name and not anew
+
+
+def _one_a_file(converter: Converter) -> bool:
+    """Whether each trajectory gets a file of its own."""
+    return converter.container == "session" or getattr(converter, "file_a_trajectory", False)
 
 
 def _targets(
@@ -209,7 +222,7 @@ def _targets(
         target = _target_name(name, sources.get(name), converter, single)
         if target in taken:
             advice = "use --single FILE together with -o"
-            if converter.container == "session":
+            if _one_a_file(converter):
                 advice = f"choose another format, {converter.name} has one session a file"
             raise StoreError(
                 f"two files of the store, {taken[target]} and {name}, would both become {target}; "
@@ -232,8 +245,7 @@ def _target_name(
     path = _safe(name)
     if source is not None and source["framing"] == "sqlite":
         return str(path.with_suffix(_SUFFIXES["sqlite"])) if not single else str(path)
-    same = source is not None and source["source_format"] == converter.name
-    if single or same or _session_file(converter) is not None:
+    if single or _is_same(source, converter) or _session_file(converter) is not None:
         return str(path)
     return str(without_compression(path).with_suffix(_SUFFIXES[converter.container]))
 
@@ -256,7 +268,7 @@ def _check_single(converter: Converter, single: str | None) -> None:
         return
     if str(_safe(single)) != single:
         raise UsageError(f"--single names a file in the folder of -o, not {single}")
-    if converter.container == "session":
+    if _one_a_file(converter):
         raise UsageError(f"{converter.name} has one session a file; leave out --single")
 
 
@@ -312,7 +324,7 @@ def _write(
     converter: Converter,
 ) -> int:
     """Write one file and return the number of records; the name of ``target`` says how."""
-    same = source is not None and source["source_format"] == converter.name
+    same = _is_same(source, converter)
     framing = source["framing"] if source is not None and same else None
     if framing is None:
         framing = "parquet" if target.suffix == ".parquet" else converter.container

@@ -222,7 +222,8 @@ class ResponseItems:
 
     def _columns(self, source: SourceObject, kind: str) -> Columns:
         """Name, kind and arguments of a call."""
-        name = source.text("name") or kind.removesuffix("_call")
+        name = source.text("name")
+        name = kind.removesuffix("_call") if name is None else name
         key = next((key for key in _ARGUMENTS if source.first(key) not in (0, NULL)), None)
         raw = None if key is None else source.take(key)
         if kind == "file_search_call" and "queries" in source:

@@ -190,7 +190,7 @@ def _is_block(raw: Raw) -> bool:
         return False
     values = jsontext.decode_object(raw)
     return word_of(values.get("type")) != "" and bool(
-        {"text", "content", "source", "image_url", "data", "url"} & set(values)
+        {"text", "content", "source", "image_url", "data", "url", "uri"} & set(values)
     )
 
 

@@ -17,6 +17,7 @@ from adp.converters.format import Format
 from adp.converters.kit.drafts import TrajectoryDraft, merge_extra
 from adp.converters.kit.lines import log_lines
 from adp.converters.kit.otlp_values import take_attributes
+from adp.converters.kit.session import word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.span_attributes import classify, is_claude, take
 from adp.converters.kit.span_blocks import items_of, plain, unwrapped
@@ -29,6 +30,7 @@ from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
 from adp_schema.losses import Losses
+from adp_schema.model import Trajectory
 from adp_schema.protocols import Match, RawRecord
 
 _LISTS = {
@@ -212,7 +214,8 @@ class OtlpLog(SpanLog):
         service = values.word("service.name")
         if run.columns.get("agent_name") is None and not service.startswith("unknown_service"):
             run.columns["agent_name"] = service or None
-        names = [it.attributes.word("gen_ai.agent.version") for it in spans]
+        names = [word(run.extra, "gen_ai.agent.version")]  # where all spans have the same
+        names += [it.attributes.word("gen_ai.agent.version") for it in spans]
         run.columns["agent_version"] = next((name for name in names if name), None)
         rewards: dict[str, Raw] = {}
         for trace in dict.fromkeys(span.trace for span in spans):
@@ -258,9 +261,11 @@ class OtlpReader(Format):
     container = "session"
     gathers_rows = True
     recognised = "a list of resourceSpans, or a span with its context and attributes"
+    written_anew = True
     versions = (
         "OTLP as JSON and protobuf, and single spans, with the conventions GenAI, OpenInference, "
-        "OpenLLMetry, Vercel AI SDK and Logfire"
+        "OpenLLMetry, Vercel AI SDK and Logfire; writes GenAI 0.1.0 as OTLP JSON, a trace a "
+        "trajectory"
     )
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
@@ -281,6 +286,14 @@ class OtlpReader(Format):
         """Read the spans of a file."""
         log = OtlpLog(builder, losses)
         log.read(log.lines(record))
+
+    def write(
+        self, trajectory: Trajectory, losses: Losses, flavour: str | None = None
+    ) -> list[dict[str, Any]]:
+        """Convert a trajectory into a trace, the only line of its file."""
+        from adp.converters.writers.otlp import write_trace
+
+        return write_trace(trajectory, losses)
 
 
 CONVERTER = OtlpReader()
