@@ -133,7 +133,7 @@ def leaves(value: Any, path: str = "$", key: str = "") -> Iterator[tuple[str, st
 def words(value: Any) -> Iterator[str]:
     """The scalars of a cell as texts; JSON texts are taken apart, the texts in them too."""
     if isinstance(value, dict | list):
-        for _, _, item in leaves(value):
+        for item in value.values() if isinstance(value, dict) else value:
             yield from words(item)
         return
     if isinstance(value, datetime):
