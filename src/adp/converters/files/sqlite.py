@@ -135,6 +135,7 @@ class SqliteDatabase:
         self._limits = limits
         self._scratch: ScratchFolder | None = None
         self.size = sum(Path(name).lstat().st_size for name in (path, log) if name)
+        self._file_size = Path(path).lstat().st_size
         self._steps = _STEPS + _STEPS_A_BYTE * self.size
         try:
             address = self._copied(path, log) if log else _untouched(path)
@@ -157,6 +158,11 @@ class SqliteDatabase:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the file ends inside a page; SQLite takes zeros for the rest of it."""
+        return bool(self._file_size % self.number("PRAGMA page_size"))
 
     def close(self) -> None:
         """Close it, and remove the copy."""
