@@ -62,18 +62,21 @@ class Tau2Results(SessionLog):
     def _all(self, results: SourceObject, runs: list[SourceObject], has_rest: bool) -> None:
         info = results.values.get("info")
         about = SourceObject(info, "$.info", self.losses)
-        for task in results.objects("tasks"):
-            self._task(task, word(inner(about.values, "environment_info"), "domain_name"))
+        domain = word(inner(about.values, "environment_info"), "domain_name")
+        tasks = results.objects("tasks")
+        if nameless := [task.rest() for task in tasks if not self._task(task, domain)]:
+            results.values["tasks"] = jsontext.raw(jsontext.text_of(nameless))
         for number, simulation in enumerate(runs):
             self._simulation(simulation, about)
             if has_rest and not number and (rest := results.rest()):
                 self.run.extra["results"] = rest
             emit(self.run, self.builder)
 
-    def _task(self, source: SourceObject, domain: str) -> None:
+    def _task(self, source: SourceObject, domain: str) -> bool:
+        """Add a task; one without an id stays as it is."""
         task: Columns = {"task_id": source.name("id"), "environment": domain or None}
         if task["task_id"] is None:
-            return
+            return False
         scenario = source.child("user_scenario")
         task["instruction"] = scenario.text("instructions") or scenario.child("instructions").text(
             "task_instructions"
@@ -86,6 +89,7 @@ class Tau2Results(SessionLog):
         task["environment_config"] = source.json_object("initial_state")
         task["extra"] = extra_column.pack(source.rest())
         self.builder.task({key: value for key, value in task.items() if value is not None})
+        return True
 
     # ---- a simulation ----------------------------------------------------------------------
 
