@@ -16,6 +16,7 @@ from adp.converters.branches import LEFT_OUT, WHOLE
 from adp.converters.readers import READERS
 from adp.converters.registry import BUILTIN, formats
 from adp.converters.unwritten_columns import BOOKKEEPING
+from adp.converters.user_format import is_written
 from adp.converters.via_atif import ATIF
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.losses import Losses
@@ -91,17 +92,25 @@ def index_page() -> str:
 
 
 def _only_read() -> list[str]:
-    """The formats that are only read."""
-    rows = []
+    """The logs: those that are only read, and those that are written, too."""
+    rows: dict[bool, list[tuple[str, ...]]] = {False: [], True: []}
     for name in sorted(READERS):
         reader = formats.get(name)
-        rows.append((f"`{name}`", reader.title, reader.recognised, reader.versions))
+        row = (f"`{name}`", reader.title, reader.recognised, reader.versions)
+        rows[is_written(reader)].append(row)
+    head = ("name", "what", "recognised by", "versions")
     return [
         *("## Only read", ""),
         "What no column holds is in `extra`; what is of a kind that the reader has never seen is",
         "kept and counted. `adp doctor FILES` names it, and says how complete the runs are.",
         "",
-        *table(("name", "what", "recognised by", "versions"), rows),
+        *table(head, rows[False]),
+        "",
+        *("## Logs that are written, too", ""),
+        "They are read like those above. Written, they hold what their programs take; all else",
+        "is reported as a loss ([logs.md](logs.md)).",
+        "",
+        *table(head, rows[True]),
         "",
     ]
 

@@ -52,6 +52,7 @@ What no column takes goes to `extra` (`extra_column.pack`), or is said with
 trajectory `SkipRecordError(reason)`; any other exception is a reject too. A file is cut into records
 before it is read: a line of JSON lines, an item of a JSON array, a JSON value, a Parquet row; with
 `container = "session"` all lines of a file of lines are one record, a JSON array; with
+`container = "text"` a file that is no JSON is one record, `{"text": ...}`; with
 `container = "sqlite"` a record is a session of a database, as
 `database = SqliteShape(root="session", key="id", children={"message": "session_id"})` says
 (`adp.converters.files.sqlite`): `{"session": {...}, "message": [{...}, ...]}`, with blobs as

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 ROW_GROUP_BYTES = 32 << 20
 ROW_GROUP_ROWS = 10_000
+_MENDED = frozenset({"steps", "tool_calls", "observations", "links", "tasks"})
 
 
 @dataclass
@@ -203,8 +204,6 @@ class RowBuilder:
         columns["step"] = self._step
         if "turn" not in columns:
             columns["turn"] = self._turn if self._turn > 0 else 0
-        if self._origin.marked:
-            extra_column.mend_row(columns, json_columns("steps"))
         self._add("steps", columns)
         return self._step
 
@@ -224,8 +223,6 @@ class RowBuilder:
         self._calls.add(self._step, index, columns)
         columns["step"] = self._step
         columns["call"] = index
-        if self._origin.marked:
-            extra_column.mend_row(columns, json_columns("tool_calls"))
         self._add("tool_calls", columns)
         self._call += 1
         return index
@@ -255,8 +252,6 @@ class RowBuilder:
         columns["step"] = self._step
         columns["order"] = self._order
         self._order += 1
-        if self._origin.marked:
-            extra_column.mend_row(columns, json_columns("observations"))
         self._add("observations", columns)
 
     def extend(self, table: str, columns: dict[str, list[Any]], count: int) -> None:
@@ -370,6 +365,8 @@ class RowBuilder:
         return self._table("sources")
 
     def _add(self, table: str, columns: Columns) -> None:
+        if self._origin.marked and table in _MENDED:
+            extra_column.mend_row(columns, json_columns(table))
         self.rows[table].append(columns)
 
     # ---- out -------------------------------------------------------------------------------

@@ -6,7 +6,8 @@
     |   `-- RecipeError         a recipe cannot be carried out as it is written (2)
     |-- MissingExtraError       an optional package is not installed (2)
     |-- InputError              an input cannot be read at all: missing, empty, not text (3)
-    |   `-- AmbiguousFormatError   two formats claim the input, or none does (3)
+    |   |-- AmbiguousFormatError   two formats claim the input, or none does (3)
+    |   `-- ChangedInputError   a file is not what it was when the run was planned (3)
     |-- RecordError             one record is wrong; the runner quarantines it (4)
     |-- ConversionLossError     ``--strict`` and something would be lost (4)
     |-- StoreError              a path is not a store, or the store is damaged (5)
@@ -77,6 +78,24 @@ class InputError(AdpError):
 
 class AmbiguousFormatError(InputError):
     """No format, or more than one, claims an input."""
+
+
+class ChangedInputError(InputError):
+    """A file is gone, or is not what it was when the run was planned.
+
+    Args:
+        path: the file.
+        reason: what happened to it.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path = path
+        self.reason = reason
+
+    def __str__(self) -> str:
+        """The file, what happened to it, and what to do."""
+        return f"{self.path}: {self.reason}; convert it again"
 
 
 class RecordError(AdpError):

@@ -56,6 +56,10 @@ class RawRecord:
     side_files: Mapping[str, bytes] = field(default_factory=dict)
 
 
+LIST_LINE = "[]"
+"""The key under which `Converter.sniff` gets a line that is a list instead of an object."""
+
+
 class Converter(Protocol):
     """A format, both directions. Methods are pure: no files, clock, randomness or network."""
 
@@ -102,7 +106,10 @@ class Converter(Protocol):
         ...
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
-        """Say how surely a record (first level decoded) is of this format."""
+        """Say how surely a record (first level decoded) is of this format.
+
+        A line that is a list is ``{LIST_LINE: the list}``.
+        """
         ...
 
     def read(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:

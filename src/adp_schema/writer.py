@@ -7,6 +7,7 @@ shard table by table without holding it.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -94,16 +95,24 @@ class ShardWriter:
                 writer.close()
         return sorted(self._writers)
 
+    def discard(self) -> None:
+        """Give the files up, and remove their folder."""
+        self._release()
+        shutil.rmtree(self.folder)
+
+    def _release(self) -> None:
+        for writer in self._writers.values():
+            with suppress(OSError):
+                writer.close()
+            writer.is_open = False
+
     @contextmanager
     def _whole(self) -> Iterator[None]:
         """When the disk is full, give the files up, or each would say so again as it goes."""
         try:
             yield
         except OSError:
-            for writer in self._writers.values():
-                with suppress(OSError):
-                    writer.close()
-                writer.is_open = False
+            self._release()
             raise
 
 

@@ -40,7 +40,9 @@ def become_ordinary(uid: int) -> None:
     assert os.geteuid() == uid, "still root: the test would show nothing"
 
 
-def meddle(path: str, append: str = "", remove: bool = False, become: str = "") -> None:
+def meddle(
+    path: str, append: str = "", text: str = "", remove: bool = False, become: str = ""
+) -> None:
     """Change, remove or swap a file when the conversion of the first shard begins."""
     convert_shard = shard.convert_shard
 
@@ -53,6 +55,8 @@ def meddle(path: str, append: str = "", remove: bool = False, become: str = "") 
             Path(path).symlink_to(Path(path).parents[1] / "private.jsonl")
         elif remove:
             pass
+        elif text:
+            Path(path).write_text(text, encoding="utf-8")
         else:
             with Path(path).open("a", encoding="utf-8") as file:
                 file.write(append)

@@ -55,12 +55,6 @@ LINES: dict[str, list[Any]] = {
     "hermes_agent": [
         {"id": "1", "source": "cli", "model": "m", "system_prompt": "p", "messages": [_USER]}
     ],
-    "dataclaw": [
-        {
-            "session_id": "1", "model": "m", "project": "p", "source": "claude", "stats": {},
-            "messages": [{"role": "assistant", "tool_uses": [{"tool": "Bash", "input": {}}]}],
-        }
-    ],
     "openhands_v0_output": [
         {
             "instance_id": "1", "instruction": "do", "metrics": {}, "test_result": {},
@@ -86,12 +80,6 @@ LINES: dict[str, list[Any]] = {
     "android_control": [{"episode_id": 0, "goal": "g", "screenshots": [], "actions": []}],
     "aitw": [{"episode_id": "1", "step_id": 0, "results/action_type": 4, "goal_info": "g"}],
     "omniact": [{"id": "1", "task": "t", "image": "i", "ocr": {}, "box": {}}],
-    "verifiers": [
-        {"id": "1", "nodes": [{"parent": None, "message": _USER}], "calls": [], "rewards": {}}
-    ],
-    "llamafactory_v1": [
-        {"messages": [{"role": "user", "content": [{"type": "text", "value": "hi"}]}]}
-    ],
     "anthropic_messages": [
         {
             "model": "m", "max_tokens": 1, "system": "s",
@@ -99,7 +87,6 @@ LINES: dict[str, list[Any]] = {
         }
     ],
     "anthropic_events": [["client.beta.sessions.events.send", {"events": []}]],
-    "xlam": [{"id": 0, "query": "q", "answers": "[]", "tools": "[]"}],
     "glaive_v2": [{"system": "SYSTEM: s", "chat": "USER: hi"}],
     "toolace": [
         {
@@ -157,8 +144,9 @@ DOCUMENTS: dict[str, Any] = {
         "history": [], "info": {},
     },
     "tau2_tasks": [{"id": "1", "user_scenario": {}, "evaluation_criteria": {}}],
+    "harbor_job": {"job_name": "j", "jobs_dir": "jobs", "n_attempts": 1, "agents": []},
+    "nemo_gym_tasks": {"responses_create_params": {"input": "Add."}, "expected_answer": "3"},
     "tau2_settings": {"timestamp": "t", "info": {"agent_info": {}, "user_info": {}}, "tasks": []},
-    "toolbench": {"win": True, "tree": {}, "answer_generation": {"query": "q"}},
     "tooleval": {"7": {"query": "q", "available_tools": [], "answer": {"answer_details": []}}},
     "fireact": {"7": {"reward": True, "em": True, "f1": 1.0, "pred": "p", "traj": [_USER]}},
     "atif_by_name": {"parent": {"schema_version": "ATIF-v1.6", "steps": []}},

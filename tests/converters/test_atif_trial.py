@@ -7,12 +7,15 @@ from datetime import UTC, datetime
 
 import pytest
 
+import adp
 from adp.converters.atif import CONVERTER
+from adp.converters.export import export
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.losses import Losses
 from adp_schema.model import Trajectory
 from adp_schema.protocols import RawRecord
 from adp_schema.reader import assemble
+from adp_schema.store import Store
 from tests.converters.atif_records import record, step
 
 MAIN = "jobs/t1/agent/trajectory.json"
@@ -75,6 +78,12 @@ def test_which_files_belong_to_a_trajectory():
         "jobs/t1/exception.txt",
         "jobs/t1/verifier/reward.json",
         "jobs/t1/verifier/reward.txt",
+        "jobs/t1/verifier/ctrf.json",
+        "jobs/t1/verifier/test-stdout.txt",
+        "jobs/t1/verifier/test-stderr.txt",
+        "jobs/t1/trial.log",
+        "jobs/t1/agent/**/*.jsonl",
+        "jobs/t1/agent/*.trajectory.json",
     )
     assert CONVERTER.side_files("agent/trajectory.json")[0] == "result.json"
     for name in (
@@ -235,3 +244,55 @@ def test_files_of_a_trial_are_written_beside_it(tmp_path):
     ]
     report = export(store, "adp_v1", str(tmp_path / "v1"))
     assert any(loss.startswith("$.extra.trial") for loss in report.losses)
+
+
+def job(folder):
+    """A job with two trials, one of which keeps the agent's own sessions, one in a folder more."""
+    session = "\n".join(
+        json.dumps({"type": kind, "uuid": f"u{number}", "parentUuid": None, "sessionId": "s",
+                    "cwd": "/w", "timestamp": "2026-01-02T03:04:05Z",
+                    "message": {"role": kind, "content": "hello"}})
+        for number, kind in enumerate(("user", "assistant"))
+    )  # fmt: skip
+    files = {
+        "config.json": dumped({"job_name": "j", "jobs_dir": "jobs", "agents": [{"name": "a"}]}),
+        "result.json": dumped({"id": "j", "n_total_trials": 2, "stats": {"n_trials": 2}}),
+        "job.log": b"started",
+    }
+    for name, reward in (("t__1", 1.0), ("t__2", 0.0)):
+        result = {**RESULT, "verifier_result": {"rewards": {"reward": reward}}}
+        files |= {
+            f"{name}/agent/trajectory.json": dumped(RUN),
+            f"{name}/result.json": dumped(result),
+            f"{name}/config.json": dumped({"trial_name": name, "trials_dir": "jobs/j"}),
+            f"{name}/trial.log": b"the trial ran",
+            f"{name}/verifier/reward.txt": f"{reward}".encode(),
+            f"{name}/verifier/test-stdout.txt": b"1 passed",
+            f"{name}/verifier/ctrf.json": dumped({"results": {"summary": {"tests": 1}}}),
+        }
+    inside = "t__1/agent/sessions/projects/w"
+    files[f"{inside}/s.jsonl"] = session.encode()
+    files[f"{inside}/s/subagents/agent-1.jsonl"] = session.encode()
+    for name, data in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return files
+
+
+def test_a_job_is_its_trials(tmp_path):
+    """Each trial once, with all of its files; what the agent logged itself is no other run."""
+    files = job(tmp_path / "in")
+    folder = str(tmp_path / "store")
+    counts = adp.convert([str(tmp_path / "in")], folder).manifest.counts
+    rows = adp.query(folder, "select * from trajectories order by seq").to_pylist()
+    assert [(row["reward"], row["success"]) for row in rows] == [(1.0, True), (0.0, False)]
+    kept = json.loads(rows[0]["extra"])["trial"]
+    names = {name.removeprefix("t__1/") for name in files if name.startswith("t__1/")}
+    assert set(kept) == names - {"agent/trajectory.json"}
+    assert kept["verifier/test-stdout.txt"] == "1 passed"
+    assert counts.trajectories == 2
+    out = tmp_path / "out"
+    export(Store.open(folder), "atif", str(out))
+    for name in names:
+        assert (out / "t__1" / name).read_bytes() == files[f"t__1/{name}"], name

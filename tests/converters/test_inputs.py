@@ -329,8 +329,8 @@ def test_sessions_of_each_agent_have_a_format():
 
 def test_a_member_is_not_misread_either(tmp_path):
     """A row that openai_chat would claim by its shape, in a folder and in an archive."""
-    rows = {"session_id": "s", "messages": [{"role": "user", "content": "a", "tool_uses": []}]}
-    rows |= {"model": "m", "project": "p", "stats": {}, "source": "claude", "start_time": "t"}
+    rows = {"id": "1", "task_name": "t", "prompt": "p", "output": "o"}
+    rows |= {"messages": [{"role": "user", "content": "a"}]}
     data = json.dumps(rows).encode()
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.jsonl").write_bytes(data)
@@ -340,4 +340,4 @@ def test_a_member_is_not_misread_either(tmp_path):
     for folder in ("in", "b"):
         store = convert([str(tmp_path / folder)], str(tmp_path / f"{folder}-out"))
         assert (store.counts.used, store.counts.rejected) == (1, 1)
-        assert "DataClaw" in " ".join(store.reasons)
+        assert "NNetNav" in " ".join(store.reasons)

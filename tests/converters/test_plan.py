@@ -111,9 +111,9 @@ def test_a_side_file_may_be_one_that_two_formats_claim(tmp_path, monkeypatch):
     both = "adp.converters.adp_v1.CONVERTER.__class__.sniff"
     monkeypatch.setattr(both, lambda _, record: 1 if "messages" in record else 0)
     with pytest.raises(AmbiguousFormatError):
-        convert([str(tmp_path / "in")], str(tmp_path / "s"))
-    (tmp_path / "in" / "c" / "chat.jsonl").unlink()
+        convert([str(tmp_path / "in" / "c" / "chat.jsonl")], str(tmp_path / "never"))
     store = converted(tmp_path / "in", tmp_path / "s", ANY)
+    assert "adp_v1 and openai_chat claim it equally" in " ".join(store.manifest.reasons)
     assert ("a/1", "a/result.json") in sides_of(store)
 
 

@@ -310,18 +310,43 @@ def test_a_log_that_is_a_link_and_an_unfinished_change_are_refused(tmp_path):
     assert len(records_of(store)) == 3
 
 
-def test_a_log_that_grows_while_it_is_read_ends_the_run(tmp_path, monkeypatch):
+def grow(path):
+    with path.open("ab") as file:
+        file.write(b"\0")
+
+
+def test_a_log_that_grows_after_it_was_copied_does_not_matter(tmp_path, monkeypatch):
     folder = hot(tmp_path)
     frames = sqlite_records._Reader.frames
 
     def changed(self):
-        with (folder / "agent.db-wal").open("ab") as file:
-            file.write(b"\0")
+        grow(folder / "agent.db-wal")
         yield from frames(self)
 
     monkeypatch.setattr(sqlite_records._Reader, "frames", changed)
-    with pytest.raises(InputError, match="changed while it was read"):
-        convert([str(folder)], str(tmp_path / "s"), options=ConvertOptions(workers=1))
+    store = converted(folder, tmp_path / "s", ConvertOptions(workers=1))
+    assert [record["session"]["id"] for record in records_of(store)] == ["s0", "hot"]
+
+
+@pytest.mark.parametrize("times", [1, 1000])
+def test_a_log_that_grows_while_it_is_copied(tmp_path, monkeypatch, times):
+    """It is copied again; a database that never rests is rejected."""
+    folder = hot(tmp_path)
+    copy, copied = shutil.copyfileobj, []
+
+    def changed(*arguments):
+        copy(*arguments)
+        copied.append(1)
+        if len(copied) <= times:
+            grow(folder / "agent.db-wal")
+
+    monkeypatch.setattr("adp.converters.files.sqlite.shutil.copyfileobj", changed)
+    store = converted(folder, tmp_path / "s", ConvertOptions(workers=1))
+    rejected = [reason for status, reason in reasons(store) if status == "rejected"]
+    assert len(records_of(store)) == (2 if times == 1 else 0)
+    assert rejected == ([] if times == 1 else [
+        "the SQLite database changes faster than it can be copied"
+    ])  # fmt: skip
 
 
 # ---- which format --------------------------------------------------------------------------------

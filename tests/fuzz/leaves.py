@@ -18,7 +18,9 @@ from adp_schema.jsontext import unescape
 from adp_schema.parts import JOINT
 from adp_schema.protocols import SkipRecordError
 
-DECIDING = frozenset({"type", "sessionUpdate", "role", "kind", "object", "status", "class", "lc"})
+DECIDING = frozenset(
+    {"type", "event", "sessionUpdate", "role", "kind", "object", "status", "class", "lc"}
+)
 """Keys whose words may decide what a row is, instead of standing in it."""
 
 BLOBS = frozenset({"data", "base64", "file_data"})
@@ -26,6 +28,9 @@ BLOBS = frozenset({"data", "base64", "file_data"})
 
 JOINED_COLUMNS = ("source_id", "session_id", "target_id", "target_path", "text", "reasoning")
 """Columns whose values may be made of several values of the source."""
+
+_ATTACHMENT = re.compile("attachment://[0-9a-f]{32}")
+"""In logs of Inspect: the contents stand in its place."""
 
 _NUMBER = re.compile(r"-?[0-9]{1,20}(\.[0-9]+)?[eE][+-]?[0-9]{1,4}|NaN|-?Infinity")
 
@@ -79,7 +84,7 @@ def lost(data: bytes, reading: Reading) -> list[str]:
         path, key, value = todo.pop(0)
         if value in ("", None) or isinstance(value, bool) or _last(key) in DECIDING:
             continue
-        word = _word(value)
+        word = _ATTACHMENT.sub("", _word(value))
         if word in kept or any(path.startswith(place) for place in reported):
             continue
         if (len(word) > 2 or not word.isalnum()) and word in texts:  # joined with others in a cell
@@ -128,7 +133,7 @@ def leaves(value: Any, path: str = "$", key: str = "") -> Iterator[tuple[str, st
 def words(value: Any) -> Iterator[str]:
     """The scalars of a cell as texts; JSON texts are taken apart, the texts in them too."""
     if isinstance(value, dict | list):
-        for _, _, item in leaves(value):
+        for item in value.values() if isinstance(value, dict) else value:
             yield from words(item)
         return
     if isinstance(value, datetime):

@@ -9,7 +9,7 @@ are written again beside a file of the same format.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
@@ -24,10 +24,11 @@ from adp.converters.files.writing import (
     without_compression,
     written_whole,
 )
+from adp.converters.kit.written_names import NamedRun
 from adp.converters.pairs import RecordPairs
 from adp.converters.records import RecordWriter
 from adp.converters.registry import formats
-from adp.converters.trajectories_by_file import FileOf, TrajectoryFiles
+from adp.converters.trajectories_by_file import NAMING, FileOf, TrajectoryFiles
 from adp.converters.user_format import check_written
 from adp.core.progress import Progress, Silent
 from adp.stores.locks import alone
@@ -113,7 +114,10 @@ def export(
     reporter = progress or Silent()
     sources = _sources(store)
     files = TrajectoryFiles(
-        store, _file_of(single, converter, sources), branches=branches is not False
+        store,
+        _file_of(single, converter, sources),
+        branches=branches is not False,
+        columns=NAMING if _session_file(converter) is None else len(NamedRun._fields),
     )
     reporter.total(store.manifest.counts.trajectories - files.left_out)
     pairs = RecordPairs(store.scan("pairs").collect().to_arrow() if store.files("pairs") else None)
@@ -123,10 +127,15 @@ def export(
         for name, trajectories in files:
             source = None if single else sources.get(name)
             target = folder / targets[name]
-            target.parent.mkdir(parents=True, exist_ok=True)
-            same = source is not None and source["source_format"] == converter.name
+            same = _is_same(source, converter)
             scribe = _Scribe(converter, writer, losses, strict, reporter, folder if same else None)
             records = scribe.records(trajectories)
+            if _one_a_file(converter):
+                first = list(islice(records, 1))
+                if not first:  # a branch that is left out
+                    continue
+                records = chain(first, records)
+            target.parent.mkdir(parents=True, exist_ok=True)
             with written_whole(target) as staged:
                 report.records += _write(staged, target, records, source, converter)
             report.files += 1
@@ -155,16 +164,48 @@ def _file_of(
     single: str | None, converter: Converter, sources: dict[str, dict[str, Any]]
 ) -> FileOf:
     """The key that tells the trajectories of one output file from those of the others."""
+    if single is not None:
+        return lambda _: single
+    session_file = _session_file(converter)
+    made: dict[str, str] = {}
+    files: dict[str | None, str] = {}
 
-    def file_of(source_file: str | None, dataset: str | None, trajectory_id: str) -> str:
-        name = source_file or "trajectories"
-        same = name in sources and sources[name]["source_format"] == converter.name
-        if converter.container != "session" or same:
+    def file_of(run: NamedRun) -> str:
+        name, trajectory_id = run.source_file or "trajectories", run.trajectory_id or ""
+        if not _one_a_file(converter) or _is_same(sources.get(name), converter):
             return name
-        session = session_name(trajectory_id, dataset)
-        return f"{without_compression(Path(name)).with_suffix('')}/{session}.jsonl"
+        session = session_name(trajectory_id, run.dataset)
+        if session_file is None:
+            file = (
+                f"{getattr(converter, 'file_prefix', '')}{session}{_SUFFIXES[converter.container]}"
+            )
+            return f"{without_compression(Path(name)).with_suffix('')}/{file}"
+        branch = Trajectory(branch_kind=run.branch_kind, source_format=run.source_format)
+        file = files.get(run.parent_id, "") if run.parent_id is not None else ""
+        if not file or not converter.embeds(branch):
+            file = session_file(run)
+            if made.setdefault(file, trajectory_id) != trajectory_id:
+                file = f"{session}/{file}"
+        files[run.trajectory_id] = file
+        return file
 
-    return file_of if single is None else lambda *_: single
+    return file_of
+
+
+def _session_file(converter: Converter) -> Callable[[NamedRun], str] | None:
+    """How a format names the file of a session, where its program asks for a certain name."""
+    return getattr(converter, "session_file", None)
+
+
+def _is_same(source: dict[str, Any] | None, converter: Converter) -> bool:
+    """Whether a file is of the format that is written, which gives it its layout again."""
+    anew = getattr(converter, "written_anew", False)
+    return source is not None and source["source_format"] == converter.name and not anew
+
+
+def _one_a_file(converter: Converter) -> bool:
+    """Whether each trajectory gets a file of its own."""
+    return converter.container == "session" or getattr(converter, "file_a_trajectory", False)
 
 
 def _targets(
@@ -181,7 +222,7 @@ def _targets(
         target = _target_name(name, sources.get(name), converter, single)
         if target in taken:
             advice = "use --single FILE together with -o"
-            if converter.container == "session":
+            if _one_a_file(converter):
                 advice = f"choose another format, {converter.name} has one session a file"
             raise StoreError(
                 f"two files of the store, {taken[target]} and {name}, would both become {target}; "
@@ -204,7 +245,7 @@ def _target_name(
     path = _safe(name)
     if source is not None and source["framing"] == "sqlite":
         return str(path.with_suffix(_SUFFIXES["sqlite"])) if not single else str(path)
-    if single or (source is not None and source["source_format"] == converter.name):
+    if single or _is_same(source, converter) or _session_file(converter) is not None:
         return str(path)
     return str(without_compression(path).with_suffix(_SUFFIXES[converter.container]))
 
@@ -227,7 +268,7 @@ def _check_single(converter: Converter, single: str | None) -> None:
         return
     if str(_safe(single)) != single:
         raise UsageError(f"--single names a file in the folder of -o, not {single}")
-    if converter.container == "session":
+    if _one_a_file(converter):
         raise UsageError(f"{converter.name} has one session a file; leave out --single")
 
 
@@ -283,7 +324,7 @@ def _write(
     converter: Converter,
 ) -> int:
     """Write one file and return the number of records; the name of ``target`` says how."""
-    same = source is not None and source["source_format"] == converter.name
+    same = _is_same(source, converter)
     framing = source["framing"] if source is not None and same else None
     if framing is None:
         framing = "parquet" if target.suffix == ".parquet" else converter.container

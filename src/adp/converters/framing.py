@@ -18,6 +18,7 @@
   it, not given to the converter; ``index`` says where in the log they are, and is not read.
 
 A compressed file, and a member of an archive, is cut by its decompressed bytes; so are offsets.
+What was written into a file of lines since the run was planned is not read.
 """
 
 from __future__ import annotations
@@ -180,12 +181,13 @@ def _lines(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iter
         file.seek(piece.start)
     offset, number = piece.start, piece.first
     while offset < piece.end:
-        line = file.readline(_CHUNK)
+        line = file.readline(min(_CHUNK, piece.end - offset))
         if not line:
             break
         length, whole_hash, ended = len(line), "", line.endswith(b"\n")
         if length == _CHUNK and not ended:
-            line, length, whole_hash, ended = _long_line(file, line, limits)
+            left = piece.end - offset - length
+            line, length, whole_hash, ended = _long_line(file, line, limits, left)
         if offset == 0 and line.startswith(_BOM):
             line = line[3:]
         data = line.strip(b" \t\r\n")
@@ -205,12 +207,22 @@ def _is_complete(data: bytes) -> bool:
     return data[:1] in (b"{", b"[") and is_closed(data)
 
 
-def _long_line(file: BinaryIO, start: bytes, limits: ConvertLimits) -> tuple[bytes, int, str, bool]:
-    """Read on in a line: its text, its length, its hash if it is cut, and whether it ends."""
+def _long_line(
+    file: BinaryIO, start: bytes, limits: ConvertLimits, left: int
+) -> tuple[bytes, int, str, bool]:
+    """Read on in a line: its text, its length, its hash if it is cut, and whether it ends.
+
+    Args:
+        file: stands behind its start.
+        start: what was read of it.
+        limits: limits of the conversion.
+        left: bytes that it may have besides.
+    """
     text = Gathered(limits.record_bytes)
     text.add(start)
     ended = False
-    while not ended and (part := file.readline(_CHUNK)):
+    while not ended and (part := file.readline(min(_CHUNK, left))):
+        left -= len(part)
         text.add(part)
         ended = part.endswith(b"\n")
     return text.data(), text.size, text.hash(), ended
@@ -257,7 +269,7 @@ def _document(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> I
 
 
 def _session(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
-    frame = whole_file(source, limits)
+    frame = whole_file(source, limits, piece.end if piece.place.plain else None)
     frame.error, frame.hash = source.fault, frame.source_hash()
     frame.data = lines_as_array(frame.data)
     yield frame
@@ -291,10 +303,16 @@ def _side(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Itera
     yield frame
 
 
-def whole_file(source: InputStream, limits: ConvertLimits) -> Frame:
-    """A whole file as one record; only the beginning of one that is too large."""
+def whole_file(source: InputStream, limits: ConvertLimits, end: int | None = None) -> Frame:
+    """A whole file as one record; only the beginning of one that is too large.
+
+    Args:
+        source: the file.
+        limits: limits of the conversion.
+        end: how many bytes are read at most.
+    """
     text = Gathered(limits.record_bytes)
-    while part := source.file.read(_CHUNK):
+    while part := source.file.read(_CHUNK if end is None else min(_CHUNK, end - text.size)):
         text.add(part)
     return Frame(text.data(), 1, 0, text.size, hash=text.hash())
 

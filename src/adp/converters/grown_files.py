@@ -34,19 +34,22 @@ class EarlierFile:
         start: first byte of the part that was read.
         fingerprint: its fingerprint.
         ended: whether it ended with the end of a line.
+        format: name of its format; None when it had none.
     """
 
     size: int
     start: int
     fingerprint: str
     ended: bool
+    format: str | None = None
 
 
 def earlier_file(row: dict[str, Any]) -> EarlierFile:
     """What a row of the table of sources says."""
     style = json.loads(row["style"] or "{}")
     ended = bool(style.get("final_newline", False))
-    return EarlierFile(row["size"] or 0, style.get(START, 0), row["fingerprint"] or "", ended)
+    print_, form = row["fingerprint"] or "", row["source_format"]
+    return EarlierFile(row["size"] or 0, style.get(START, 0), print_, ended, form)
 
 
 def read_on(file: PlannedFile, earlier: Sequence[EarlierFile], limits: ConvertLimits) -> int:

@@ -29,7 +29,7 @@ from adp.converters.text_plan import TEXT, text_format
 from adp.converters.unread_files import NO_FORMAT, advice, by_kind, no_object
 from adp_schema import jsontext
 from adp_schema.errors import AmbiguousFormatError, InputError, RecordError
-from adp_schema.protocols import Converter, Match
+from adp_schema.protocols import LIST_LINE, Converter, Match
 
 _SNIFFED_RECORDS = 20
 _SNIFFED_BYTES = 64 << 20
@@ -153,6 +153,10 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
             style = layout(place, kind.removesuffix(framing.GATHERED), first, choice.limits)
         elif item.place.size and not item.fault and (known := _known(item)):
             why = looks_like(known)
+    except AmbiguousFormatError as error:
+        if item.named:
+            raise
+        why = str(error).removeprefix(f"{item.label}: ")
     except (OSError, pa.ArrowException) as error:
         chosen = None
         reason = (getattr(error, "strerror", None) or str(error)).splitlines()
@@ -219,7 +223,7 @@ def _recognise(item: InputFile, head: list[Frame], choice: _Choice) -> tuple[str
         record = _first_level(frame.data)
         if record is None:
             continue
-        keys = keys or list(record)
+        keys = keys or [key for key in record if key != LIST_LINE]
         for converter in converters:
             match = converter.sniff(record)
             best[converter.name] = max(best.get(converter.name, Match.NO), match)
@@ -238,7 +242,8 @@ def _recognise(item: InputFile, head: list[Frame], choice: _Choice) -> tuple[str
         return None, f"{looks_like(known)}{forced}"
     if len(names) > 1:
         raise AmbiguousFormatError(
-            f"{item.label}: {' and '.join(names)} claim it equally; choose one with --from"
+            f"{item.label}: {' and '.join(names)} claim it equally; choose one for this file "
+            "with --from"
         )
     others = [name for name, match in best.items() if Match.NO < match < top]
     also = f", before {' and '.join(sorted(others))}" if others else ""
@@ -257,6 +262,9 @@ def _known(item: InputFile) -> KnownFormat | None:
 
 
 def _first_level(data: bytes) -> dict[str, msgspec.Raw] | None:
+    """The first level of an object; a line that is a list, whole, under `LIST_LINE`."""
+    if data.startswith(b"[") and jsontext.is_valid(data):
+        return {LIST_LINE: msgspec.Raw(data)}
     try:
         return jsontext.decode_object(data)
     except (msgspec.DecodeError, RecursionError):

@@ -31,6 +31,10 @@ class Agent:
 
 
 AGENTS = {
+    "amp": Agent("amp", (".local/share/amp/threads",)),
+    "antigravity": Agent(
+        "antigravity", (".gemini/antigravity/brain", ".gemini/antigravity-cli/brain")
+    ),
     "claude-code": Agent("claude_code", (".claude/projects",), "CLAUDE_CONFIG_DIR", ("projects",)),
     "codex": Agent(
         "codex",
@@ -41,10 +45,18 @@ AGENTS = {
     "copilot-cli": Agent("copilot_cli", (".copilot/session-state",)),
     "droid": Agent("droid", (".factory/sessions",)),
     "gemini-cli": Agent("gemini_cli", (".gemini/tmp/*/chats",)),
+    "gptme": Agent("gptme", (".local/share/gptme/logs",)),
+    "grok": Agent("grok_cli", (".grok/sessions",)),
     "hermes": Agent("hermes_agent", (".hermes",)),
-    "openclaw": Agent("pi", (".openclaw/agents/*/sessions",)),
+    "kimi": Agent("kimi_code", (".kimi-code/sessions", ".kimi/sessions")),
+    "kiro": Agent(
+        "kiro", (".kiro/sessions", ".local/share/kiro-cli", "Library/Application Support/kiro-cli")
+    ),
+    "mistral-vibe": Agent("mistral_vibe", (".vibe/logs/session",), "VIBE_HOME", ("logs/session",)),
+    "openclaw": Agent("pi", (".openclaw/agents/*/sessions", ".openclaw/agents/*/agent")),
     "opencode": Agent("opencode", (".local/share/opencode",)),
     "pi": Agent("pi", (".pi/agent/sessions",)),
+    "qwenpaw": Agent("qwenpaw", (".qwenpaw/workspaces/*/sessions", ".copaw/workspaces/*/sessions")),
     "qwen": Agent("qwen_code", (".qwen/tmp/*/chats", ".qwen/projects/*/chats")),
 }
 """The agents by name."""

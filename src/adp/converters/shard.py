@@ -8,7 +8,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import msgspec
 
 from adp.converters import framing
 from adp.converters.files.limits import KEPT_BYTES, ConvertLimits
-from adp.converters.files.streams import beginning, check_unchanged, unreadable
+from adp.converters.files.streams import beginning, check_unchanged, is_unchanged, unreadable
 from adp.converters.frames import Frame
 from adp.converters.framing import ByteRange
 from adp.converters.registry import formats
@@ -24,12 +24,15 @@ from adp.converters.side_contents import SideContents
 from adp.converters.user_format import UserFormat
 from adp_schema import jsontext
 from adp_schema.builder import Origin, RowBuilder
-from adp_schema.errors import ConversionLossError, RecordError, SchemaError
+from adp_schema.errors import ChangedInputError, ConversionLossError, RecordError, SchemaError
 from adp_schema.ids import digest
 from adp_schema.losses import Losses, general_path
 from adp_schema.manifest import Counts, Shard
 from adp_schema.protocols import Converter, RawRecord, SkipRecordError
 from adp_schema.writer import ShardWriter, place
+
+_LINES = frozenset({"jsonl", "session"})
+"""Framings of files that logs are written into line by line."""
 
 
 @dataclass
@@ -55,6 +58,19 @@ class ConvertJob:
     keep_raw: bool
     strict: bool
     limits: ConvertLimits
+
+    def without(self, change: ChangedInputError) -> ConvertJob:
+        """The same, but a file is rejected, and so are those that belong together with it."""
+        why = f"{change.reason}; convert it again"
+        return replace(
+            self,
+            pieces=[
+                (file, piece, None, dataset, why)
+                if change.path in (piece.place.path, *(side.place.path for side in piece.sides))
+                else (file, piece, format_name, dataset, reason)
+                for file, piece, format_name, dataset, reason in self.pieces
+            ],
+        )
 
 
 @dataclass
@@ -107,14 +123,27 @@ class ShardResult:
 def convert_shard(job: ConvertJob) -> ShardResult:
     """Convert one shard and place its files in the store.
 
+    A file that changes meanwhile counts as one rejected record, with those that belong to it. So
+    the shard is begun again without it. Of a file of lines that grows, what was there when the run
+    was planned is read.
+
     Raises:
         ConversionLossError: with ``strict``, at the first loss or reject.
+        ChangedInputError: with ``strict``, a file changed.
     """
     # Rows are many small dicts without cycles; the cycle collector would walk them over and over.
     collecting = gc.isenabled()
     gc.disable()
     try:
-        return _Worker(job).run()
+        while True:
+            worker = _Worker(job)
+            try:
+                return worker.run()
+            except ChangedInputError as change:
+                if job.strict:
+                    raise
+                worker.writer.discard()
+                job = job.without(change)
     finally:
         if collecting:
             gc.enable()
@@ -142,18 +171,13 @@ class _Worker:
             if format_name is None:
                 result.pieces.append(self._reject_file(file, piece, why))
                 continue
-            # Whoever reads a database beside us may change the index of its log.
-            items = [(piece.framing, piece.place), *((s.framing, s.place) for s in piece.sides)]
-            places = [place for kind, place in items if kind != "index"]
-            for item in places:
-                check_unchanged(item)
+            self._check(piece)
             if piece.framing in framing.SIDE_FRAMINGS:
                 result.pieces.append(self._side(file, piece))
             else:
                 converter = formats.get(format_name)
                 result.pieces.append(self._piece(file, piece, converter, dataset))
-            for item in places:
-                check_unchanged(item)
+            self._check(piece, result.pieces[-1])
         self.writer.flush(self.builder)
         store = Path(self.job.store)
         for table in self.writer.close():
@@ -167,6 +191,31 @@ class _Worker:
         result.losses = dict(self.losses.counts)
         result.unknown = dict(self.losses.unknown_counts)
         return result
+
+    def _check(self, piece: ByteRange, done: PieceResult | None = None) -> None:
+        """Make sure that what is read is what was planned.
+
+        Args:
+            piece: what is read.
+            done: what was read of it, if it was.
+
+        Raises:
+            ChangedInputError: it is not.
+        """
+        # A copy is read of a database in use; its own index says whether the copy is sound.
+        if piece.framing in ("log", "index") or framing.log_of(piece.sides):
+            return
+        for side in piece.sides:
+            check_unchanged(side.place)
+        lines = piece.framing in _LINES and piece.place.plain
+        if not is_unchanged(piece.place, may_grow=lines):
+            raise ChangedInputError(piece.place.path, "it changed while it was read")
+        if lines and done is not None and not is_unchanged(piece.place):
+            again = hashlib.blake2b(digest_size=16)
+            for frame in self._frames(piece, {}):
+                again.update(bytes.fromhex(frame.source_hash()))
+            if again.hexdigest() != done.hash:
+                raise ChangedInputError(piece.place.path, "its lines changed while it was read")
 
     def _piece(
         self, file: int, piece: ByteRange, converter: Converter, dataset: str

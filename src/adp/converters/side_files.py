@@ -47,7 +47,8 @@ def attach(
     links = _Links(names, planned, limits)
     taken: set[str] = set()
     owned: dict[int, list[PlannedFile]] = {}
-    for number, file in enumerate(planned):
+    for number in sorted(range(len(planned)), key=lambda it: _depth(inputs.files[it])):
+        file = planned[number]
         if isinstance(file, InputError) or file.format is None:
             continue
         if file.source_file in taken or file.source_file in links.targets:
@@ -72,6 +73,11 @@ def attach(
             raise item
         files += [item, *owned.get(number, [])]
     return files
+
+
+def _depth(file: InputFile) -> int:
+    """How deep a file lies: what is further out owns what is further in, with all that has."""
+    return file.source_file.count("/")
 
 
 class _InputNames:

@@ -36,13 +36,13 @@ class EarlierInputs:
         manifest_hash: hash of its manifest.
         sizes: sizes of its inputs, with their formats.
         prints: fingerprints of its inputs, with their formats.
-        files: name and format of an input -> its parts.
+        files: name of an input -> its parts.
     """
 
     manifest_hash: str
     sizes: frozenset[tuple[int, str | None]]
     prints: frozenset[tuple[str, str | None]]
-    files: Mapping[tuple[str, str | None], list[EarlierFile]]
+    files: Mapping[str, list[EarlierFile]]
 
 
 def earlier(store: str) -> EarlierInputs:
@@ -61,9 +61,9 @@ def earlier(store: str) -> EarlierInputs:
     if not exists(address):
         raise StoreError(f"{store} still grows; end it with adp seal before --since")
     sources = rows.collect().to_dicts()
-    files: dict[tuple[str, str | None], list[EarlierFile]] = defaultdict(list)
+    files: dict[str, list[EarlierFile]] = defaultdict(list)
     for row in sources:
-        files[row["source_file"], row["source_format"]].append(earlier_file(row))
+        files[row["source_file"]].append(earlier_file(row))
     return EarlierInputs(
         digest(read_text(address).encode("utf-8")),
         frozenset((row["size"], row["source_format"]) for row in sources),
@@ -140,11 +140,13 @@ def only_new(
     """The inputs that an earlier store does not hold, in the same order.
 
     An input that this version reads by another format than the earlier one is new. A file and
-    those that belong to it are new together. Of a file that has grown, see `grown_files`.
+    those that belong to it are new together. Of a file that has grown, see `grown_files`. A log
+    that was rotated is new, too, when its earlier name has other contents now: what the earlier
+    store has under that name is superseded.
     """
     cached = cache.known(file.place for file in files) if cache else {}
     prints = {file.source_file: _known_print(file, known, limits, cached) for file in files}
-    new = {file.source_file: prints[file.source_file] is None for file in files}
+    new = _new_names(files, prints, known)
     if cache:
         cache.note(
             (file.place, file.format, print_)
@@ -169,13 +171,37 @@ def only_new(
     return [file for file in files if file.source_file in kept and file.pieces]
 
 
+def _new_names(
+    files: list[PlannedFile], prints: Mapping[str, str | None], known: EarlierInputs
+) -> dict[str, bool]:
+    """Which files are new: unknown ones, and those that had a name that a new one has now."""
+    names: dict[tuple[str, str | None], set[str]] = defaultdict(set)
+    for name, parts in known.files.items():
+        for part in parts:
+            names[part.fingerprint, part.format].add(name)
+    new = {file.source_file: prints[file.source_file] is None for file in files}
+    while True:
+        superseding = {f.source_file for f in files if new[f.source_file] and f.format}
+        moved = [
+            file.source_file
+            for file in files
+            if not new[file.source_file]
+            and file.source_file not in (had := names[prints[file.source_file] or "", file.format])
+            and not superseding.isdisjoint(had)
+        ]
+        if not moved:
+            return new
+        new |= dict.fromkeys(moved, True)
+
+
 def _note_growth(
     file: PlannedFile, known: EarlierInputs, limits: ConvertLimits, *, alone: bool
 ) -> None:
     """Read on in a file that has grown, or say what it supersedes."""
-    parts = known.files.get((file.source_file, file.format))
+    parts = known.files.get(file.source_file)
     if not parts or file.format is None:
         return
+    alone = alone and all(part.format == file.format for part in parts)
     start = read_on(file, parts, limits) if alone else 0
     if start:
         cut_new_part(file, start, parts)

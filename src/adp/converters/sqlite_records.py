@@ -87,6 +87,8 @@ class _Reader:
                 yield _failed(f"more than {total - frame.size:,} bytes come out of the database")
                 return
             yield frame
+        if self._database.is_cut:
+            yield _failed("the SQLite database is cut: the end of its last page is not there")
         if not self._database.spent:
             yield from self._not_read()
 

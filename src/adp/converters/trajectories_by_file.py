@@ -10,11 +10,15 @@ from itertools import groupby
 
 import numpy as np
 
+from adp.converters.kit.written_names import NamedRun
 from adp_schema.model import Trajectory
 from adp_schema.store import Store
 
-FileOf = Callable[[str | None, str | None, str], str]
-"""The output file of a trajectory, from its source file, its data set and its id."""
+NAMING = 3
+"""Columns of `NamedRun` that most names are made of."""
+
+FileOf = Callable[[NamedRun], str]
+"""The output file of a trajectory."""
 
 
 class TrajectoryFiles:
@@ -24,24 +28,26 @@ class TrajectoryFiles:
         store: the store; its ids and the names of its files are read once.
         file_of: names the file of a trajectory.
         branches: whether branches are wanted, too.
+        columns: how many columns of `NamedRun` the names are made of.
 
     Attributes:
         names: the files, in the order in which they begin.
         left_out: branches that are not wanted.
     """
 
-    def __init__(self, store: Store, file_of: FileOf, *, branches: bool = True) -> None:
+    def __init__(
+        self, store: Store, file_of: FileOf, *, branches: bool = True, columns: int = NAMING
+    ) -> None:
         self._store = store
-        self._file_of = file_of
-        columns = ["source_file", "dataset", "trajectory_id"]
-        rows = store.scan("trajectories").select("seq", "parent_id", *columns).collect()
+        names = NamedRun._fields[:columns]
+        rows = store.scan("trajectories").select("seq", *{"parent_id", *names}).collect()
         every = rows.height
         if not branches:
             rows = rows.filter(rows["parent_id"].is_null())
         places: dict[str, int] = {}
         numbers = np.empty(rows.height, dtype=np.int32)
-        for row, words in enumerate(rows.select(columns).iter_rows()):
-            numbers[row] = places.setdefault(file_of(*words), len(places))
+        for row, words in enumerate(rows.select(names).iter_rows()):
+            numbers[row] = places.setdefault(file_of(NamedRun(*words)), len(places))
         self.names = list(places)
         self._numbers, self._seqs = numbers, rows["seq"].to_numpy()
         changes = int(np.count_nonzero(np.diff(numbers)))
@@ -53,10 +59,11 @@ class TrajectoryFiles:
         return self._in_turn() if self._together else self._gathered()
 
     def _in_turn(self) -> Iterator[tuple[str, Iterator[Trajectory]]]:
+        order = np.argsort(self._seqs, kind="stable")
+        seqs, numbers = self._seqs[order], self._numbers[order]
+
         def name(trajectory: Trajectory) -> str:
-            return self._file_of(
-                trajectory.source_file, trajectory.dataset, trajectory.trajectory_id or ""
-            )
+            return self.names[int(numbers[np.searchsorted(seqs, trajectory.seq or 0)])]
 
         return groupby(self._store.trajectories(), name)
 

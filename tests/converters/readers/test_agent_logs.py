@@ -84,7 +84,7 @@ def test_what_a_client_sends_counts_once(tmp_path):
     ]
     path = tmp_path / "tape.jsonl"
     path.write_text("\n".join(map(json.dumps, tape)))
-    convert(path, tmp_path / "s", "anthropic_managed_agents")
+    convert(path, tmp_path / "s")
     steps = rows(tmp_path / "s", "steps")
     assert [it["text"] for it in steps if it["source"] == "user"] == ["Which day is it?"]
     assert [it["kind"] for it in steps] == ["event", "message", "event"]

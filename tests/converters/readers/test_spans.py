@@ -15,7 +15,6 @@ from adp.converters.leaves import Reading
 from tests.fuzz.leaves import read_lines
 
 EXAMPLES = Path(__file__).parent / "examples"
-SAMPLES = Path("/work/shared/data")
 
 
 def lines(path: Path) -> bytes:
@@ -31,13 +30,6 @@ def steps(reading: Reading, kind: str | None = None) -> list[dict]:
 
 def example(name: str, file: str) -> Reading:
     return read_lines(name, lines(EXAMPLES / name / file))
-
-
-def sample(*parts: str) -> Path:
-    path = SAMPLES.joinpath(*parts)
-    if not path.exists():
-        pytest.skip(f"the sample {path} is not on this machine")
-    return path
 
 
 def test_a_conversation_of_two_traces_is_one_trajectory():
@@ -257,166 +249,6 @@ def test_spans_of_a_file_are_a_session_however_they_are_laid_out(form, tmp_path)
     assert rows_without_ids(stores[0]) == rows_without_ids(stores[1])
 
 
-# ---- real files ------------------------------------------------------------------------------
-
-
-def plain(value: dict) -> object:
-    ((kind, inner),) = value.items()
-    if kind == "arrayValue":
-        return [plain(item) for item in inner.get("values", [])]
-    return int(inner) if kind == "intValue" else inner
-
-
-def real_spans(path: Path) -> list[dict]:
-    """Name -> value of the attributes of each span, by a walk over the raw JSON."""
-    data = json.loads(lines(path))
-    if isinstance(data, list) and "spanContext" in data[0]:
-        return [span["attributes"] for span in data]
-    return [
-        {it["key"]: plain(it["value"]) for it in span["attributes"]}
-        for document in (data if isinstance(data, list) else [data])
-        for resource in document["resourceSpans"]
-        for scope in resource["scopeSpans"]
-        for span in scope["spans"]
-    ]
-
-
-PYDANTIC = ["pydantic_ai_v2_otlp.json", "pydantic_ai_v5_otlp.json"]
-
-
-@pytest.mark.parametrize("file", PYDANTIC)
-def test_real_spans_of_pydantic_ai(file):
-    path = sample("formats", "otel_genai", file)
-    spans = real_spans(path)
-    reading = read_lines("otlp", lines(path))
-    (whole,) = [json.loads(it["pydantic_ai.all_messages"]) for it in spans
-                if "pydantic_ai.all_messages" in it]  # fmt: skip
-    messages = [row for row in steps(reading) if row["kind"] != "event"]
-    parts = [part for message in whole for part in message["parts"]]
-    texts = [part["content"] for part in parts if part["type"] == "text"]
-    assert [row["text"] for row in messages if row.get("text")] == texts
-    calls = [(part["id"], part["name"]) for part in parts if part["type"] == "tool_call"]
-    assert [(row["call_id"], row["name"]) for row in reading.rows["tool_calls"]] == calls
-    results = {part["id"]: part.get("result", part.get("response")) for part in parts
-               if part["type"] == "tool_call_response"}  # fmt: skip
-    assert {row["call_id"]: row["text"] for row in reading.rows["observations"]} == results
-    calls_of_models = [it for it in spans if it.get("gen_ai.operation.name") == "chat"]
-    assert sum(row.get("tokens_in") or 0 for row in messages) == sum(
-        it["gen_ai.usage.input_tokens"] for it in calls_of_models
-    )
-
-
-def test_real_spans_of_openinference():
-    path = sample("formats", "openinference", "langgraph_langchain_otlp.json")
-    spans = [it for it in real_spans(path) if it["openinference.span.kind"] == "LLM"]
-    reading = read_lines("otlp", lines(path))
-    turns = steps(reading, "llm_turn")
-    answers = [it["llm.output_messages.0.message.content"] for it in spans]
-    assert [row["text"] for row in turns] == answers
-    assert [row["tokens_in"] for row in turns] == [it["llm.token_count.prompt"] for it in spans]
-    assert len(reading.rows["tool_calls"]) == len(reading.rows["observations"]) == 1
-    assert len(steps(reading)) == len(real_spans(path)) - 1 + 2  # a tool's span; system and user
-
-
-def test_real_spans_of_the_vercel_ai_sdk():
-    path = sample("formats", "vercel_ai_sdk_otel", "all-spans.json")
-    spans = real_spans(path)
-    reading = read_lines("otlp", lines(path))
-    written = [it.get("ai.response.text", it.get("ai.response.object")) for it in spans]
-    turns = steps(reading, "llm_turn")
-    assert sorted(row["text"] for row in turns) == sorted(it for it in written if it)
-    assert len(reading.rows["trajectories"]) == len(spans)
-
-
-@pytest.mark.parametrize("number", [1, 3])
-def test_real_spans_of_visual_studio(number, tmp_path):
-    name = f"agentsview__sample-{number}_VSGitHubCopilot_traces.jsonl"
-    path = sample("formats_new", "vscode_copilot_otel", name)
-    spans = real_spans(path)
-    reading = read_lines("otlp", lines(path))
-    tools = [it for it in spans if it["gen_ai.operation.name"] == "execute_tool"]
-    called = [(it["gen_ai.tool.call.id"], it["gen_ai.tool.name"]) for it in tools]
-    assert [(row["call_id"], row["name"]) for row in reading.rows["tool_calls"]] == called
-    results = [it["gen_ai.tool.call.result"] for it in tools]
-    assert [row["text"] for row in reading.rows["observations"]] == results
-    assert all(json.loads(row["extra"])["content"] for row in steps(reading, "llm_turn"))
-    adp.convert([str(path)], str(tmp_path / "store"))
-    assert adp.query(str(tmp_path / "store"), "SELECT contents FROM completeness").to_pylist() == [
-        {"contents": "missing"}
-    ]
-
-
-def test_real_trace_of_mlflow():
-    path = sample("formats", "mlflow", "trace_local.json")
-    reading = read_lines("mlflow", lines(path))
-    spans = json.loads(path.read_bytes())["data"]["spans"]
-    assert len(reading.rows["observations"]) == sum("TOOL" in it["attributes"]["mlflow.spanType"]
-                                                    for it in spans)  # fmt: skip
-    assert reading.rows["observations"][0]["call_id"] == "call_1"
-
-
-CHATML = ["google-adk-2025-08-28", "koog-2025-08-26", "langgraph-js-2025-10-30",
-          "openai-agents-2025-09-30", "pydantic-ai-tools-2025-12-04"]  # fmt: skip
-
-
-def squeezed(text: str) -> str:
-    return "".join(text.split())
-
-
-@pytest.mark.parametrize("name", CHATML)
-def test_langfuse_says_what_its_chatml_says(name):
-    """The expected messages of each model's span, as Langfuse's own adapters make them."""
-    folder = sample("formats_new", "langfuse")
-    path = folder / f"langfuse__{name}.trace.json"
-    reading = read_lines("langfuse", lines(path))
-    expected = json.loads((folder / f"langfuse__{name}.chatml.json").read_bytes())
-    trace = json.loads(path.read_bytes())
-    calls_of_models = [it["id"] for it in trace["observations"] if it["type"] == "GENERATION"]
-    texts, calls = set(), set()
-    for span in calls_of_models:
-        for side in expected[span].values():
-            for message in side.get("data", []):
-                if (
-                    isinstance(message.get("content"), str)
-                    and '"function"' not in (message["content"][:20])
-                ):
-                    texts.add(message["content"])
-                for call in message.get("tool_calls", []):
-                    calls.add((call["id"] or None, call["name"], squeezed(call["arguments"])))
-    rows = [*steps(reading), *reading.rows["observations"]]
-    ours = {row[key] for row in rows for key in ("text", "visible_text") if row.get(key)}
-    assert {text for text in texts if text} <= ours
-    stored = {
-        (row.get("call_id"), row["name"], squeezed(row["arguments"]))
-        for row in reading.rows["tool_calls"]
-    }
-    assert calls <= stored
-    if calls:
-        assert len(stored) == len(reading.rows["tool_calls"])
-
-
-@pytest.mark.parametrize(
-    "file",
-    ["claude-agent-2025-12-22.trace.json", "crewai-2025-07-11.trace.json",
-     "langgraph-python-2025-08-22.trace.json", "microsoft-agent-2025-12-17.trace.json",
-     "seeder_openai-agents-2025-09-30.json"],
-)  # fmt: skip
-def test_real_traces_of_langfuse(file, tmp_path):
-    path = sample("formats", "langfuse", file)
-    observations = json.loads(path.read_bytes())["observations"]
-    reading = read_lines("langfuse", lines(path))
-    calls_of_models = [it for it in observations if it["type"] == "GENERATION"]
-    used = sum(
-        it["usageDetails"].get("input", 0) for it in calls_of_models if it.get("usageDetails")
-    )
-    assert sum(row.get("tokens_in") or 0 for row in steps(reading)) == used
-    natives = [row.get("native_id") for row in steps(reading, "llm_turn")]
-    assert {it["id"] for it in calls_of_models} <= set(natives)
-    tools = sum(it["type"] == "TOOL" for it in observations)
-    assert len(reading.rows["observations"]) >= tools
-    assert adp.convert([str(path)], str(tmp_path / "store")).manifest.counts.used == 1
-
-
 def test_langsmith():
     reading = example("langsmith", "runs.jsonl")
     (run,) = reading.rows["trajectories"]
@@ -427,20 +259,3 @@ def test_langsmith():
     assert (result["text"], result["call_id"]) == ("fed", "f1")
     (turn,) = steps(example("langsmith", "batch.json"), "llm_turn")
     assert (turn["text"], turn["tokens_in"], turn["tokens_reasoning"]) == ("Cluck cluck.", 8, 1)
-
-
-@pytest.mark.parametrize("file", [
-    "formats/langsmith/langsmith_py_wrap_openai_reasoning.json",
-    "formats/langsmith/langsmith_py_wrap_openai_stream.json",
-    "formats_new/langsmith/langsmith__langsmith_js_wrap_openai_default.json",
-    "formats_new/langsmith/langsmith__langsmith_js_wrap_openai_stream.json",
-])  # fmt: skip
-def test_real_runs_of_langsmith(file):
-    path = sample(file)
-    batch = json.loads(path.read_bytes())
-    reading = read_lines("langsmith", lines(path))
-    runs = {run["id"] for run in batch["post"]}
-    assert len(steps(reading, "llm_turn")) == len(runs)
-    patches = [run for run in batch.get("patch", []) if run.get("outputs", {}).get("choices")]
-    answers = {run["outputs"]["choices"][0]["message"]["content"] for run in patches}
-    assert {row.get("text") for row in steps(reading, "llm_turn")} >= answers

@@ -23,8 +23,11 @@ from adp_schema.model import Columns, Trajectory
 MAIN = "agent/trajectory.json"
 _NAMES = (
     *("result.json", "config.json", "lock.json", "exception.txt"),
-    *("verifier/reward.json", "verifier/reward.txt"),
+    *("verifier/reward.json", "verifier/reward.txt", "verifier/ctrf.json"),
+    *("verifier/test-stdout.txt", "verifier/test-stderr.txt", "trial.log"),
+    *("agent/**/*.jsonl", "agent/*.trajectory.json"),
 )
+"""Files of a trial. The agent's own logs say the run a second time, so they are no other run."""
 _TURN_KEYS = ("prompt_token_ids", "completion_token_ids", "logprobs")
 
 

@@ -38,6 +38,7 @@ _STEPS_A_STATEMENT = 200
 _STEPS, _STEPS_A_BYTE = 20_000_000, 200
 _ROW_NAMES = ("rowid", "_rowid_", "oid")
 _CHUNK = 4 << 20
+_COPIES = 5
 
 
 @dataclass(frozen=True)
@@ -127,13 +128,14 @@ class SqliteDatabase:
 
     Raises:
         OSError: it cannot be opened or copied.
-        RecordError: it is damaged.
+        RecordError: it is damaged, or changes all the time.
     """
 
     def __init__(self, path: str, limits: ConvertLimits, log: str | None = None) -> None:
         self._limits = limits
         self._scratch: ScratchFolder | None = None
         self.size = sum(Path(name).lstat().st_size for name in (path, log) if name)
+        self._file_size = Path(path).lstat().st_size
         self._steps = _STEPS + _STEPS_A_BYTE * self.size
         try:
             address = self._copied(path, log) if log else _untouched(path)
@@ -157,6 +159,11 @@ class SqliteDatabase:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether the file ends inside a page; SQLite takes zeros for the rest of it."""
+        return bool(self._file_size % self.number("PRAGMA page_size"))
+
     def close(self) -> None:
         """Close it, and remove the copy."""
         self._connection.close()
@@ -167,16 +174,23 @@ class SqliteDatabase:
             self._scratch.close()
 
     def _copied(self, path: str, log: str) -> str:
-        """Copy a database and its log, and return the address of the copy."""
+        """Copy a database and its log, and return the address of the copy.
+
+        Whoever writes to them meanwhile may tear the copy, so it is made anew until it is sound.
+        """
         self._scratch = ScratchFolder("sqlite")
         target = self._scratch.path / "database"
-        for source, suffix in ((path, ""), (log, LOG)):
-            with (
-                open_file(source) as file,
-                target.with_name(target.name + suffix).open("wb") as out,
-            ):
-                shutil.copyfileobj(file, out, _CHUNK)
-        return f"{target.as_uri()}?mode=rw"
+        for _ in range(_COPIES):
+            before = _states(path, log)
+            for source, suffix in ((path, ""), (log, LOG)):
+                with (
+                    open_file(source) as file,
+                    target.with_name(target.name + suffix).open("wb") as out,
+                ):
+                    shutil.copyfileobj(file, out, _CHUNK)
+            if _states(path, log) == before:
+                return f"{target.as_uri()}?mode=rw"
+        raise RecordError("the SQLite database changes faster than it can be copied")
 
     def _guard(self) -> None:
         connection = self._connection
@@ -303,6 +317,12 @@ class SqliteDatabase:
         keys = sorted((place, column) for column, place in columns.items() if place)
         order = row_name or ", ".join(quoted(column) for _, column in keys) or "1"
         return SqliteTable(name, tuple(columns), order, row_name)
+
+
+def _states(*paths: str) -> list[tuple[int, int, int]]:
+    """What changes when files are written to."""
+    stats = [Path(path).lstat() for path in paths]
+    return [(stat.st_ino, stat.st_size, stat.st_mtime_ns) for stat in stats]
 
 
 def quoted(name: str) -> str:

@@ -19,7 +19,7 @@ from zipfile import ZipInfo
 from adp.converters.files import archives
 from adp.converters.files.limits import BOMB_BYTES, BOMB_RATIO, ConvertLimits
 from adp.core.input_files import open_file
-from adp_schema.errors import InputError
+from adp_schema.errors import ChangedInputError
 
 _STEP = 256 << 10
 _BUFFER = 1 << 20
@@ -312,24 +312,31 @@ def check_unchanged(place: InputPlace) -> None:
     """Make sure that a file is still the one that was planned.
 
     Raises:
-        InputError: it is not.
+        ChangedInputError: it is not.
+    """
+    if not is_unchanged(place):
+        raise ChangedInputError(place.path, "it changed while it was read")
+
+
+def is_unchanged(place: InputPlace, *, may_grow: bool = False) -> bool:
+    """Whether a file is still the one that was planned.
+
+    Args:
+        place: the file.
+        may_grow: whether one that is longer now is, too.
+
+    Raises:
+        ChangedInputError: it is gone.
     """
     try:
         stat = Path(place.path).lstat()
     except OSError as error:
-        raise changed(place, f"is gone ({error.strerror})") from error
-    if (stat.st_size, stat.st_mtime_ns) != (place.size, place.mtime_ns):
-        raise changed(place, "changed while it was read")
+        raise ChangedInputError(place.path, f"it is gone ({error.strerror})") from error
+    if may_grow and stat.st_size > place.size:
+        return True
+    return (stat.st_size, stat.st_mtime_ns) == (place.size, place.mtime_ns)
 
 
-def unreadable(place: InputPlace, error: OSError) -> InputError:
+def unreadable(place: InputPlace, error: OSError) -> ChangedInputError:
     """The error for a file that could be read when the run was planned."""
-    return changed(place, f"cannot be read ({error.strerror or error})")
-
-
-def changed(place: InputPlace, what: str) -> InputError:
-    """The error for a file that is not what it was when the run was planned."""
-    return InputError(
-        f"{place.path} {what}; nothing was finished: remove the folder of the new store, "
-        "and run the same command again"
-    )
+    return ChangedInputError(place.path, f"it cannot be read ({error.strerror or error})")

@@ -19,6 +19,9 @@ DATA_SUFFIXES = RECORDS | {".parquet"} | ARCHIVES | DATABASES
 TEXT_ENDS = ("chat.history.md",)
 """Ends of names of logs that are texts; they are found even where their name begins with a dot."""
 
+LOG_FOLDERS = frozenset({".system_generated"})
+"""Folders of logs that are looked into although their name begins with a dot."""
+
 _MAGIC = re.compile(r"[*?\[]")
 STORE_MARKS = ("adp.json", "growing.json")
 """Files that only a store has."""
@@ -68,6 +71,7 @@ def is_hidden(relative: str) -> bool:
     parts = [part for part in relative.split("/") if part not in (".", "..")]
     if parts and parts[-1].endswith(TEXT_ENDS):
         parts.pop()
+    parts = [part for part in parts if part not in LOG_FOLDERS]
     return any(part.startswith(".") or part == "__MACOSX" for part in parts)
 
 

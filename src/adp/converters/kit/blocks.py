@@ -251,7 +251,7 @@ def _image(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
         if reader.blob(text, mime, parts, outer.rest_lines()):
             return True
         block.values[key] = kept
-    for key in ("url", "image_url", "uri", "path", "image"):
+    for key in ("url", "image_url", "uri", "path", "image", "audio", "video", "document"):
         text = block.word(key)
         if text and not jsontext.has_mark(text):
             del block.values[key]

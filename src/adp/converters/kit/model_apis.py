@@ -154,6 +154,8 @@ class ModelApis:
             self.blocks.content(inner.take("parts"), step, f"{inner.path}.parts")
             if inner.word("role") in ("user", "system"):
                 inner.drop("role")
+        elif bytes(source.values.get(key, b"")) == b"[]":
+            source.drop(key)  # there is none
         elif source.first(key) in (QUOTE, BRACKET):
             self.chat.system(source.take(key), f"{source.path}.{key}")
 
@@ -248,7 +250,8 @@ class ModelApis:
             self._system(source, "instructions")
         take_tools(source, self.run.columns)
         columns: Columns = {"response_id": source.text("id"), "model": source.text("model")}
-        take_time(source, columns, "created_at")
+        if source.integer_at("created_at") != 0:
+            take_time(source, columns, "created_at")
         self._state(source, columns)
         turns = self.items.read(source.take("output"), f"{source.path}.output", in_response=True)
         if not turns:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from msgspec import Raw
 
@@ -88,10 +89,8 @@ def take_attributes(source: SourceObject, losses: Losses) -> SourceObject:
             source.drop(key)  # a data frame has every column in every row
         elif name not in attributes.values:
             attributes.values[name] = source.values.pop(key)
-    if raw is not None and jsontext.first_byte(raw) in (BRACE, BRACKET):
-        source.adopt("attributes", attributes)
-    elif attributes:
-        source.adopt("attributes" if raw is None else "columns", attributes)
+    taken = raw is None or jsontext.first_byte(raw) in (BRACE, BRACKET)
+    source.adopt("attributes" if taken else "columns", attributes)
     return attributes
 
 
@@ -111,3 +110,26 @@ def _flat(source: SourceObject, prefix: str) -> Iterator[tuple[str, Raw]]:
             yield from _flat(SourceObject(raw, source.path, source.losses), f"{name}.")
         else:
             yield name, raw
+
+
+def attribute_list(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Attributes as OTLP writes them, a list of pairs.
+
+    Args:
+        attributes: plain values by their names; `Raw` is a string.
+    """
+    return [{"key": key, "value": _written(value)} for key, value in attributes.items()]
+
+
+def _written(value: Any) -> dict[str, Any]:
+    if isinstance(value, bool):
+        return {"boolValue": value}
+    if isinstance(value, int):
+        return {"intValue": str(value)}
+    if isinstance(value, float):
+        return {"doubleValue": value}
+    if isinstance(value, list):
+        return {"arrayValue": {"values": [_written(item) for item in value]}}
+    if isinstance(value, dict):
+        return {"kvlistValue": {"values": attribute_list(value)}}
+    return {"stringValue": value}

@@ -171,13 +171,17 @@ class ResponseItems:
         """Summaries and raw texts; what is only encrypted keeps its place among the parts."""
         step = self.turn()
         pieces = [*source.objects("summary"), *source.objects("content")]
-        texts = [(piece, piece.text("text")) for piece in pieces]
+        texts = [piece.text("text") for piece in pieces]
         if isinstance(plain := source.text("content", "text"), str):
             step.parts.reasoning(self.blocks.builder.text(plain))
         take_tokens(source, step.columns)
         rest = source.rest()
-        if any(piece.word("type") not in ("summary_text", "reasoning_text") for piece in pieces):
-            rest["pieces"] = [piece.rest() for piece in pieces]
+        for piece in pieces:
+            if piece.word("type") in ("summary_text", "reasoning_text"):
+                piece.drop("type")
+        rests = [piece.rest() for piece in pieces]
+        if any(rests):
+            rest["pieces"] = rests
         if not pieces and not plain:
             if source.first("encrypted_content") == QUOTE:
                 step.parts.opaque(_written(rest))
@@ -185,9 +189,9 @@ class ResponseItems:
                 step.extra.setdefault("items", []).append(_written(rest))
             return
         rest.pop("type", None)
-        for piece, text in texts:
+        for text in texts:
             step.parts.reasoning(self.blocks.builder.text(text or ""), _written(rest))
-            rest = {} if text is not None else {"piece": piece.rest()}
+            rest = {}
 
     def _call(self, source: SourceObject, kind: str) -> None:
         if kind not in CALLS:
@@ -222,7 +226,8 @@ class ResponseItems:
 
     def _columns(self, source: SourceObject, kind: str) -> Columns:
         """Name, kind and arguments of a call."""
-        name = source.text("name") or kind.removesuffix("_call")
+        name = source.text("name")
+        name = kind.removesuffix("_call") if name is None else name
         key = next((key for key in _ARGUMENTS if source.first(key) not in (0, NULL)), None)
         raw = None if key is None else source.take(key)
         if kind == "file_search_call" and "queries" in source:

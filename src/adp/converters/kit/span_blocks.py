@@ -92,7 +92,9 @@ class SpanBlocks(BlockReader):
         """Read a result: blocks, a wrapped result, or any other JSON as its text."""
         value = raw
         for _ in range(_ENCODINGS):
-            inner = self._inside(value, observation, path)
+            text = word_of(value)
+            quoted = text[:1] == '"' and jsontext.is_valid(text) and not jsontext.has_mark(text)
+            inner = jsontext.raw(text) if quoted else self._inside(value, observation, path)
             if inner is None:
                 break
             value = inner
@@ -106,7 +108,9 @@ class SpanBlocks(BlockReader):
 
     def _inside(self, raw: Raw | None, observation: ObservationDraft, path: str) -> Raw | None:
         """The value inside an object that only says what kind of result it is."""
-        if raw is not None and any(key in bytes(raw) for key in (b"tool_call_id", b"content")):
+        if raw is not None and any(
+            key in bytes(raw) for key in (b"tool_call_id", b"content", b"function_result")
+        ):
             raw = unwrapped(raw)
         if raw is None or jsontext.first_byte(raw) != BRACE:
             return None
@@ -118,6 +122,10 @@ class SpanBlocks(BlockReader):
             observation.extra.setdefault("output type", kind)
             source.drop("type")
             value = source.take("value")
+        elif kind == "function_result" and "result" in source:
+            value = source.take("result")
+            observation.answers = observation.answers or source.word("call_id") or None
+            source.drop("type")
         elif kind in TOOL or set(source.values) == {"content"}:
             value = source.take("content")
             if source.word("status") == "error":
@@ -182,7 +190,7 @@ def _is_block(raw: Raw) -> bool:
         return False
     values = jsontext.decode_object(raw)
     return word_of(values.get("type")) != "" and bool(
-        {"text", "content", "source", "image_url", "data", "url"} & set(values)
+        {"text", "content", "source", "image_url", "data", "url", "uri"} & set(values)
     )
 
 

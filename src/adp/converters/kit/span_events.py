@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from msgspec import Raw
 
@@ -48,8 +49,11 @@ def lift_details(span: TraceSpan) -> dict[str, Raw]:
     scores: dict[str, Raw] = {}
     if raw is None or b'"gen_ai.' not in bytes(raw):
         return scores
-    out = []
+    out: list[Any] = []
     for item in _listed(raw):
+        if jsontext.first_byte(item) != BRACE:
+            out.append(item)
+            continue
         event = SourceObject(item, f"{span.source.path}.events", span.source.losses)
         inner = event.child("attributes")
         name = event.word("event.name") or event.word("name") or inner.word("event.name")

@@ -13,21 +13,14 @@ from typing import Any
 
 from msgspec import Raw
 
-from adp.converters.kit.blocks import call_columns
+from adp.converters.kit.chat import RESULTS, SOURCES
+from adp.converters.kit.chat_messages import ChatMessages
 from adp.converters.kit.drafts import ObservationDraft, StepDraft, TrajectoryDraft
+from adp.converters.kit.langchain_messages import role_of
+from adp.converters.kit.responses_items import CALLS, ResponseItems
+from adp.converters.kit.responses_items import RESULTS as ANSWERS
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.span_blocks import (
-    AGENT,
-    SYSTEM,
-    TOOL,
-    USER,
-    SpanBlocks,
-    items_of,
-    opened,
-    plain,
-    unwrapped,
-    word_of,
-)
+from adp.converters.kit.span_blocks import SpanBlocks, items_of, opened, plain, unwrapped, word_of
 from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
@@ -36,8 +29,12 @@ from adp_schema.losses import Losses
 Item = StepDraft | ObservationDraft
 Group = tuple[Raw, ...]
 
-_ITEM_CALLS = frozenset({"function_call", "custom_tool_call", "mcp_call"})
-_ITEM_RESULTS = frozenset({"function_call_output", "custom_tool_call_output"})
+_CONTENTS = ("parts", "contents", "content", "text")
+"""Keys of contents; the first that has some counts."""
+_RENAMED = {"toolCalls": "tool_calls", "toolCallId": "tool_call_id", "tool_name": "name"}
+_RENAMED_CALL = {"toolCallId": "id", "toolName": "name"}
+_TIMES = ("timestamp", "created_at")
+"""A step has the time of its span; that of its message stays in ``extra``."""
 
 
 def groups(messages: Iterable[Raw]) -> list[Group]:
@@ -45,7 +42,10 @@ def groups(messages: Iterable[Raw]) -> list[Group]:
     out: list[list[Raw]] = []
     joins = False
     for raw in messages:
-        item = _is_agent_item(raw)
+        values = jsontext.decode_object(raw) if jsontext.first_byte(raw) == BRACE else {}
+        kind = word_of(values.get("type"))
+        item = _is_item(values) and kind not in ANSWERS and (
+            kind != "message" or SOURCES.get(word_of(values.get("role"))) == "agent")  # fmt: skip
         if item and joins:
             out[-1].append(raw)
         else:
@@ -54,14 +54,12 @@ def groups(messages: Iterable[Raw]) -> list[Group]:
     return [tuple(group) for group in out]
 
 
-def _is_agent_item(raw: Raw) -> bool:
-    if jsontext.first_byte(raw) != BRACE:
-        return False
-    values = jsontext.decode_object(raw)
+def _is_item(values: dict[str, Raw]) -> bool:
+    """Whether an object is an item of the Responses API, and no message of a chat."""
     kind = word_of(values.get("type"))
     if kind == "message":
-        return word_of(values.get("role")) in AGENT
-    return kind in _ITEM_CALLS or (kind == "reasoning" and "role" not in values)
+        return "role" in values and "parts" not in values
+    return kind in CALLS or kind in ANSWERS or (kind == "reasoning" and "role" not in values)
 
 
 def _calls_apart(raw: Raw) -> Raw:
@@ -111,163 +109,116 @@ class MessageReader:
         """
         scratch = TrajectoryDraft()
         blocks = SpanBlocks(self.builder, self.losses, scratch)
-        step = StepDraft({})
-        group = tuple(map(_calls_apart, group))
-        for number, raw in enumerate(group):
+        items, chat = ResponseItems(blocks), ChatMessages(blocks)
+        extra: dict[str, Any] = {}
+        for raw in map(_calls_apart, group):
             if jsontext.first_byte(raw) != BRACE:
                 raw = plain({"content": raw})
             source = opened(SourceObject(raw, path, self.losses))
-            extra = self._message(source, step, blocks, role)
-            mark = f"#{number + 1}" if number else ""
-            step.extra.update({f"{key}{mark}": value for key, value in extra.items()})
-        early: list[Item] = list(scratch.early)
-        spoken = step.parts.columns() or step.calls
-        if "source" not in step.columns or (early and not spoken):
-            if early:
-                early[-1].extra.update(step.extra)
-            return early
-        return [*early, step]
+            extra |= {key: source.take(key) for key in _TIMES if key in source}
+            if _is_item(source.values):
+                items.item(source)
+            elif self._holds_definitions(source):
+                extra |= source.rest()
+            else:
+                chat.message(source, self._prepared(source, role))
+        return self._items(scratch, extra)
+
+    def _items(self, scratch: TrajectoryDraft, extra: dict[str, Any]) -> list[Item]:
+        out: list[Item] = list(scratch.early)
+        for step in scratch.steps:
+            self.called.update(str(call.columns.get("name")) for call in step.calls)
+            if (name := step.columns.pop("native_id", None)) is not None:
+                step.extra["id"] = name  # the id of the step is that of its span
+            if step.columns["source"] == "agent":
+                step.columns["kind"] = "message"
+            spoken = bool(step.parts.columns() or step.calls)
+            results, step.observations = step.observations, []
+            if not spoken and (results or scratch.early):
+                out += results
+                out[-1].extra.update(step.extra)
+            else:
+                out += [step, *results]
+        if out:
+            out[-1].extra.update(extra)
+        return out
 
     def result(self, raw: Raw, observation: ObservationDraft, path: str) -> None:
         """Read the result that a span of a tool holds."""
         blocks = SpanBlocks(self.builder, self.losses, TrajectoryDraft())
         blocks.result(raw, observation, path)
 
-    def _message(
-        self, source: SourceObject, step: StepDraft, blocks: SpanBlocks, role: str
-    ) -> dict[str, Any]:
+    def _prepared(self, source: SourceObject, role: str) -> str:
+        """Give a message the keys of a chat's message, and return its role."""
         kind = source.word("type")
-        if kind in _ITEM_CALLS:
-            return self._item_call(source, step)
-        if kind in _ITEM_RESULTS:
-            return self._item_result(source, blocks)
-        spoken = source.word("role") or (kind if kind in (*SYSTEM, *USER, *AGENT, *TOOL) else "")
-        spoken = spoken or ("system" if kind == "SystemMessage" else "") or role
-        if kind == "reasoning" and "role" not in source:
-            return self._item_reasoning(source, step)
-        if self._is_tool(spoken, source):
-            return self._tool(source, blocks, step)
-        if spoken in SYSTEM:
-            step.columns |= {"source": "system", "kind": "message"}
-        elif spoken in AGENT:
-            step.columns |= {"source": "agent", "kind": "message"}
-        else:
-            step.columns |= {"source": "user", "kind": "message"}
-            if spoken not in USER and spoken:
-                self.losses.unknown(f"role {spoken}")
-                step.columns["actor"] = spoken
-        if kind in ("message", "SystemMessage", *SYSTEM, *USER, *AGENT):
+        spoken = source.word("role") or role_of(kind) or role
+        if role_of(kind) or kind == "message":
             source.drop("type")
-        if source.word("role") in (*USER, *AGENT, "system"):
+        if SOURCES.get(source.word("role")) and spoken != "developer":
             source.drop("role")
-        self._contents(source, step, blocks)
-        return source.rest()
+        _rename(source, _RENAMED)
+        if spoken in RESULTS or spoken in self.called or (
+            spoken not in SOURCES and "tool_call_id" in source):  # fmt: skip
+            return self._prepared_result(source, spoken)
+        _set_content(source)
+        calls = source.objects("tool_calls")
+        if not calls and source.first("additional_kwargs") == BRACE:
+            calls = source.child("additional_kwargs").objects("tool_calls")
+        for call in calls:
+            inner = call.child("tool_call")
+            call.values |= inner.values
+            inner.values = {}
+            _rename(call, _RENAMED_CALL)
+        if calls:
+            source.values["tool_calls"] = plain([call.rest() for call in calls])
+        return spoken
 
-    def _contents(self, source: SourceObject, step: StepDraft, blocks: SpanBlocks) -> None:
-        for key in ("reasoning_content", "reasoning"):
-            if source.word(key):
-                step.parts.reasoning(source.text(key) or "")
-        for key in ("parts", "contents", "content", "text"):
-            raw = source.values.get(key)
-            if raw is None or len(raw) <= 2 or jsontext.first_byte(raw) == NULL:
-                continue
-            if key == "text" and step.parts.columns():
-                continue
-            if jsontext.first_byte(raw) in (QUOTE, BRACKET):
-                blocks.content(source.take(key), step, f"{source.path}.{key}")
-        if source.first("content") == BRACE:
-            inner = source.take("content")
-            step.parts.text(self.builder.text(jsontext.one_line(inner or Raw(b"null"))))
-        self._calls(source, step)
-        self.called.update(str(call.columns.get("name")) for call in step.calls)
+    def _prepared_result(self, source: SourceObject, role: str) -> str:
+        if source.word("role") and (role in RESULTS or "name" not in source):
+            source.drop("role")
+        if role not in RESULTS:
+            source.values.setdefault("name", plain(role))
+        blocks = source.values.get("parts", source.values.get("content", Raw(b"")))
+        if jsontext.first_byte(blocks) == BRACKET and b'"tool' in bytes(blocks):
+            _set_content(source)
+            return "user"  # a list of results
+        if "tool_call_id" not in source and "id" in source:
+            source.values["tool_call_id"] = source.values.pop("id")
+        return "tool"
 
-    def _calls(self, source: SourceObject, step: StepDraft) -> None:
-        for key in ("tool_calls", "toolCalls"):
-            for item in source.objects(key):
-                self._call(item, step)
-        if source.first("function_call") == BRACE:
-            self._call(source.child("function_call"), step)
-        if not step.calls and source.first("additional_kwargs") == BRACE:
-            for item in source.child("additional_kwargs").objects("tool_calls"):
-                self._call(item, step)
-
-    def _call(self, item: SourceObject, step: StepDraft) -> None:
-        outer, item = item, item.child("tool_call") or item
-        function = item.child("function") or item
-        key = next((key for key in ("arguments", "args", "input") if key in function), "")
-        raw = function.take(key)
-        call_id = item.name("id", "toolCallId", "call_id") or None
-        columns = call_columns(function.text("name", "toolName"), call_id, raw)
-        if item.word("type") in ("function", "tool_call"):
-            item.drop("type")
-        if call_id is not None and call_id in [it.columns.get("call_id") for it in step.calls]:
-            step.extra.setdefault("repeated calls", []).append(
-                {**columns, **outer.rest()}  # a provider's blocks beside the framework's calls
-            )
-            return
-        step.call(columns, outer.rest())
-
-    def _item_call(self, source: SourceObject, step: StepDraft) -> dict[str, Any]:
-        step.columns |= {"source": "agent", "kind": "message"}
-        columns = call_columns(
-            source.text("name"), source.name("call_id"), source.take("arguments")
-            or source.take("input"), "mcp" if source.word("type") == "mcp_call" else "function",
-        )  # fmt: skip
-        columns["status"] = source.text("status")
-        self.called.add(str(columns["name"]))
-        source.drop("type")
-        step.call(columns, source.rest())
-        return {}
-
-    def _item_result(self, source: SourceObject, blocks: SpanBlocks) -> dict[str, Any]:
-        draft = blocks.run.observe({}, answers=source.name("call_id"), by_order=True)
-        source.drop("type")
-        blocks.result(source.take("output"), draft, source.path)
-        draft.extra |= source.rest()
-        return {}
-
-    def _item_reasoning(self, source: SourceObject, step: StepDraft) -> dict[str, Any]:
-        step.columns |= {"source": "agent", "kind": "message"}
-        for key in ("summary", "content"):
-            for block in source.objects(key):
-                text = block.text("text")
-                step.parts.reasoning(text or "", block.rest())
-        source.drop("type")
-        return source.rest()
-
-    def _is_tool(self, role: str, source: SourceObject) -> bool:
-        known = (*SYSTEM, *USER, *AGENT)
-        return role in TOOL or (role not in known and (role in self.called or bool(
-            source.word("tool_call_id"))))  # fmt: skip
-
-    def _tool(self, source: SourceObject, blocks: SpanBlocks, step: StepDraft) -> dict[str, Any]:
-        """A result; LangChain's callbacks write definitions of tools in the role of a tool, too."""
+    def _holds_definitions(self, source: SourceObject) -> bool:
+        """Take definitions of tools, which callbacks of LangChain write in the role of a tool."""
         content = unwrapped(source.values.get("content"))
         if (
-            content is not None
-            and "tool_call_id" not in source
-            and all(word in bytes(content) for word in (b'"function"', b'"parameters"'))
-        ):
-            self.tools.extend(items_of(content))
-            source.drop("content")
-            return source.rest()
-        role = source.word("role")
-        if source.first("parts") == BRACKET or (
-            source.first("content") == BRACKET and b'"tool' in bytes(source.values["content"])
-        ):
-            blocks.content(source.take("parts") or source.take("content"), step, source.path)
-        else:
-            answers = source.name("tool_call_id", "toolCallId", "id") or None
-            name = source.text("name", "tool_name") or (role if role in self.called else None)
-            draft = blocks.run.observe({"name": name}, answers=answers, by_order=True)
-            if source.word("status") == "error":
-                draft.columns["is_error"] = True
-            blocks.result(source.take("content"), draft, source.path)
-        if role:
-            source.drop("role")
-        if source.word("type") in TOOL:
-            source.drop("type")
-        return source.rest()
+            content is None or source.word("role") not in RESULTS or "tool_call_id" in source
+            or not all(word in bytes(content) for word in (b'"function"', b'"parameters"'))
+        ):  # fmt: skip
+            return False
+        self.tools.extend(items_of(content))
+        source.drop("content")
+        return True
+
+
+def _rename(source: SourceObject, names: dict[str, str]) -> None:
+    for old, new in names.items():
+        if old in source and new not in source:
+            source.values[new] = source.values.pop(old)
+
+
+def _set_content(source: SourceObject) -> None:
+    """Put the first content that there is under ``content``; JSON of another form is its text."""
+    for key in _CONTENTS:
+        raw = source.values.get(key)
+        if raw is not None and len(raw) > 2 and jsontext.first_byte(raw) in (QUOTE, BRACKET, BRACE):
+            del source.values[key]
+            if other := source.values.pop("content", None):
+                source.values["other content"] = other
+            if jsontext.first_byte(raw) == BRACE:
+                raw = plain(jsontext.one_line(raw))
+            source.values["content"] = raw
+            return
+    if source.first("content") in (QUOTE, BRACKET, NULL):
+        source.drop("content")
 
 
 def key_of(item: Item) -> tuple[Any, ...]:

@@ -76,6 +76,14 @@ def take_response(span: TraceSpan, place: SourceObject, key: str) -> bool:
         return False
     place.drop(key)
     span.answers = payload.choices
+    if payload.rest is not None and not any(_role(it) in SYSTEM for it in span.prompt):
+        _take_system(payload.rest, payload)  # a response of the Responses API repeats it
+        span.prompt[:0] = payload.messages
+    if payload.rest is not None:
+        known = set(map(bytes, span.prompt))
+        earlier = items_of(payload.rest.values.get("earlier messages"))
+        if all(bytes(message) in known for message in earlier):
+            payload.rest.drop("earlier messages")
     _fill(span, place, key, payload)
     return True
 
@@ -171,6 +179,10 @@ def request(raw: Raw | None, path: str, losses: Losses) -> Payload | None:
     return payload
 
 
+def _role(message: Raw) -> str:
+    return word_of(jsontext.decode_object(message).get("role"))
+
+
 def _take_system(source: SourceObject, payload: Payload) -> None:
     config = source.child("config")
     for place in (source, config):
@@ -225,7 +237,8 @@ def response(raw: Raw | None, path: str, losses: Losses) -> Payload | None:
         nested = listed[0] if len(listed) == 1 else None
         return Payload(choices=[listed if nested is None else [nested]])
     if first != BRACE:
-        return Payload(choices=[[_spoken(value)]])
+        odd = first != QUOTE and b"e" in bytes(value).lower()  # true, false, 1e5: not what it wrote
+        return None if odd else Payload(choices=[[_spoken(value)]])
     if is_message(value):
         return Payload(choices=[[value]])
     source = SourceObject(value, path, losses)
@@ -277,7 +290,10 @@ def _take_choices(source: SourceObject, payload: Payload) -> None:
     elif source.first("message") == BRACE:
         payload.choices.append([source.take("message") or Raw(b"{}")])
     elif source.first("messages") == BRACKET and _listed(source.values["messages"]):
-        payload.choices.append(_listed(source.take("messages") or Raw(b"[]"))[-1:])
+        *earlier, last = _listed(source.take("messages") or Raw(b"[]"))
+        payload.choices.append([last])
+        if earlier:
+            source.values["earlier messages"] = plain(earlier)
     elif source.first("content") == BRACKET:
         payload.choices.append([plain({"role": "assistant", "content": source.take("content")})])
         payload.columns["stop_reason"] = source.text("stop_reason")

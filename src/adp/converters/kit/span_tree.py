@@ -108,10 +108,20 @@ class TraceSpan:
         return b"ERROR" in word or b'"CODE":2' in word.replace(b" ", b"")
 
 
+def take_id(source: SourceObject, *keys: str) -> str:
+    """Take the first id; one that cannot be stored as it is stays, too."""
+    for key in keys:
+        if name := source.word(key):
+            if not jsontext.has_mark(name):
+                source.drop(key)
+            return name
+    return ""
+
+
 def nanoseconds(raw: Raw | None) -> int | None:
     """The time that a JSON value is, in nanoseconds since 1970; None for no time."""
     time, text, _ = time_of(raw)
-    if time is None:
+    if time is None or (text is not None and text[-1:].isdigit() and "e" in text.lower()):
         return None
     if text is not None and text.isdigit() and len(text) > 18:
         return int(text)

@@ -37,6 +37,41 @@ def take_tokens(source: SourceObject, columns: Columns) -> None:
             break
 
 
+def take_span(source: SourceObject, columns: Columns) -> None:
+    """Fill the columns from ``token_ids`` of which ``mask`` says which ones the model wrote.
+
+    The ids before the first written one stay, as do lists whose lengths do not fit each other.
+
+    Args:
+        source: has the lists; ``logprobs`` are those of the written tokens.
+        columns: the row of the step.
+    """
+    texts, flags = _numbers(source, "token_ids"), _flags(source, "mask")
+    numbers = [integer(text, 32) for text in texts or ()]
+    if not texts or flags is None or len(flags) != len(numbers) or None in numbers:
+        return
+    if 1 not in flags:
+        return
+    start = flags.index(1)
+    logprobs = [float(text) for text in _numbers(source, "logprobs") or ()]
+    if len(logprobs) == len(flags) - start and all(map(math.isfinite, logprobs)):
+        columns["logprobs"] = logprobs
+        source.drop("logprobs")
+    columns["completion_token_ids"], columns["token_mask"] = numbers[start:], flags[start:]
+    source.drop("token_ids", "mask")
+    if start:
+        source.values["token_ids"] = jsontext.raw(jsontext.text_of(numbers[:start]))
+
+
+def _flags(source: SourceObject, key: str) -> list[int] | None:
+    """A list of true and false, or of ones and zeros, as numbers; None for anything else."""
+    if source.first(key) != BRACKET:
+        return None
+    known = {b"true": 1, b"1": 1, b"false": 0, b"0": 0}
+    flags = [known.get(bytes(item)) for item in jsontext.decode_array(source.values[key])]
+    return None if None in flags else [flag or 0 for flag in flags]
+
+
 def _numbers(source: SourceObject, key: str) -> list[str] | None:
     """The texts of a list of numbers; None for anything else."""
     if source.first(key) != BRACKET:

@@ -38,6 +38,7 @@ ANTHROPIC = UsageKeys(
     written=("output_tokens",),
     cached=("cache_read_input_tokens",),
     cache_write=("cache_creation_input_tokens",),
+    reasoning=("output_tokens_details.thinking_tokens",),
     apart=True,
 )
 OPENAI = UsageKeys(

@@ -92,18 +92,6 @@ FORMATS: tuple[KnownFormat, ...] = (
         "tau_bench_few_shot", "tau-bench examples as text", first(has(messages_display=TEXT))
     ),
     KnownFormat(
-        "toolbench",
-        "a ToolBench answer",
-        first(
-            either(
-                has("tree", answer_generation=has("query")),
-                has("try_count", answer_generation=has("query")),
-                # The answer comes last, after a tree that may be larger than what is looked at.
-                has(tree=has(tree=has("node_type", "io_state"))),
-            )
-        ),
-    ),
-    KnownFormat(
         "tooleval",
         "ToolEval answers",
         kept_as(
@@ -156,9 +144,4 @@ FORMATS: tuple[KnownFormat, ...] = (
         first(has("episode_id", "step_id", "results/action_type")),
     ),
     KnownFormat("omniact", "OmniACT tasks", first(has("task", "image", "ocr", "box"))),
-    KnownFormat(
-        "verifiers",
-        "a verifiers trace",
-        first(both(has("calls", nodes=some(has())), either(has("rewards"), has("verifiers")))),
-    ),
 )

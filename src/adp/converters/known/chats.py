@@ -16,7 +16,6 @@ from adp.converters.known.signature import (
     blocks,
     both,
     either,
-    every,
     first,
     has,
     kept_as,
@@ -28,8 +27,6 @@ from adp.converters.known.signature import (
 )
 
 _BRACKET_CALL = re.compile(r"\s*\[[^\[\](){}\"']+\(.*\)\s*\]\s*\Z", re.DOTALL)
-_V1_BLOCK = word("text", "reasoning", "tool_call", "image_url", "video_url", "audio_url")
-_V1_MESSAGES = blocks(every(has("value", type=_V1_BLOCK)))
 _ANTHROPIC_BLOCK = word("tool_use", "tool_result", "thinking", "redacted_thinking")
 _RESPONSE = has(object=word("response"), output=LIST)
 _RESPONSE_ITEM = word("function_call", "function_call_output", "reasoning")
@@ -48,18 +45,6 @@ def _managed_agents(head: Head) -> bool:
 
 
 FORMATS: tuple[KnownFormat, ...] = (
-    KnownFormat(
-        "llamafactory_v1",
-        "LLaMA-Factory v1 rows",
-        first(
-            either(
-                has(messages=_V1_MESSAGES),
-                has(chosen_messages=_V1_MESSAGES),
-                has(rejected_messages=_V1_MESSAGES),
-            )
-        ),
-        outranks=CHAT,
-    ),
     KnownFormat(
         "anthropic_messages",
         "Anthropic requests",
@@ -87,9 +72,6 @@ FORMATS: tuple[KnownFormat, ...] = (
         first(
             either(_RESPONSE, has(response=_RESPONSE), has(input=some(has(type=_RESPONSE_ITEM))))
         ),
-    ),
-    KnownFormat(
-        "xlam", "xLAM rows (query, tools, answers)", first(has("answers", "tools", query=TEXT))
     ),
     KnownFormat("glaive_v2", "Glaive rows", first(has(system=TEXT, chat=TEXT))),
     KnownFormat(

@@ -104,6 +104,23 @@ _TESTS: tuple[tuple[str, str, Test], ...] = (
         "tasks of tau2-bench",
         first(both(has("id", "user_scenario", "evaluation_criteria"), lacks("messages"))),
     ),
+    (
+        "harbor_job",
+        "the settings or the summary of a job of Harbor",
+        first(
+            either(
+                has("jobs_dir", "agents"),
+                has("n_total_trials", "stats"),
+                has("stats", "trial_results"),
+                both(has("trials_dir", "trial_name"), lacks("agent_result")),
+            )
+        ),
+    ),
+    (
+        "nemo_gym_tasks",
+        "tasks of NeMo Gym",
+        first(both(has(responses_create_params=has("input")), lacks("response"))),
+    ),
     ("questions", "questions without runs", every(_QUESTION)),
     (
         "answer_keys",

@@ -140,12 +140,6 @@ FORMATS: tuple[KnownFormat, ...] = (
         outranks=CHAT,
     ),
     KnownFormat(
-        "dataclaw",
-        "a DataClaw export",
-        first(has("session_id", "project", "source", "stats", messages=some(has()))),
-        outranks=CHAT,
-    ),
-    KnownFormat(
         "amp",
         "an Amp thread",
         first(has("v", id=begins("T-"), messages=some(has()))),

@@ -7,12 +7,14 @@ the reference of the API; replies that were recorded by SDKs.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from msgspec import Raw
 
 from adp.converters.kit.exchange_reader import ExchangeReader
 from adp.converters.kit.session import word
+from adp_schema.losses import Losses
+from adp_schema.model import Trajectory
 
 _KEYS = frozenset(
     {"model", "max_tokens", "system", "messages", "tools", "tool_choice", "metadata", "stream",
@@ -32,7 +34,11 @@ class AnthropicMessages(ExchangeReader):
         "a reply of the type message with a list of blocks, or messages with Anthropic's tools, "
         "system prompt or blocks"
     )
-    versions = "reads requests, replies, both together, and lines of batches"
+    written_anew = True
+    versions = (
+        "reads requests, replies, both together, and lines of batches; writes a request with its "
+        "last reply a line"
+    )
     api: ClassVar[str] = "anthropic"
 
     def is_request(self, record: Mapping[str, Raw]) -> bool:
@@ -41,6 +47,14 @@ class AnthropicMessages(ExchangeReader):
             (set(record) <= _KEYS or "max_tokens" in record)
             and not word(record, "id").startswith("T-")
         )
+
+    def write(
+        self, trajectory: Trajectory, losses: Losses, flavour: str | None = None
+    ) -> dict[str, Any]:
+        """Convert a trajectory into a request and its last reply."""
+        from adp.converters.writers.anthropic_messages import write_exchange
+
+        return write_exchange(trajectory, losses)
 
 
 CONVERTER = AnthropicMessages()

@@ -26,7 +26,7 @@ from adp.converters.kit.span_payloads import (
     take_use,
 )
 from adp.converters.kit.span_runs import SpanLog
-from adp.converters.kit.span_tree import AGENT, EVENT, LLM, TOOL, TraceSpan, take_times
+from adp.converters.kit.span_tree import AGENT, EVENT, LLM, TOOL, TraceSpan, take_id, take_times
 from adp.converters.reading import BRACE, BRACKET
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
@@ -120,7 +120,7 @@ class LangfuseLog(SpanLog):
         attributes = SourceObject(unwrapped(metadata.values.get("attributes")), "$", self.losses)
         times = take_times(source, _names("startTime"), _names("endTime"))
         parent = _get(source, "parentObservationId") or None
-        span = TraceSpan(source, attributes, source.word("id"), _get(source, "traceId"), parent,
+        span = TraceSpan(source, attributes, take_id(source, "id"), _get(source, "traceId"), parent,
                     source.word("name"), **times)  # fmt: skip
         kind = source.word("type").upper()
         if attributes:
@@ -139,8 +139,6 @@ class LangfuseLog(SpanLog):
         span.conversation = _get(source, "sessionId") or span.conversation
         if span.kind == AGENT:
             span.agent = span.agent or span.name or None
-        if span.span_id:
-            source.drop("id")
         return span
 
     def take(self, span: TraceSpan) -> None:

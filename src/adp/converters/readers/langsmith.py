@@ -21,7 +21,7 @@ from adp.converters.kit.span_payloads import (
     take_use,
 )
 from adp.converters.kit.span_runs import SpanLog
-from adp.converters.kit.span_tree import EVENT, LLM, TOOL, TraceSpan, take_times
+from adp.converters.kit.span_tree import EVENT, LLM, TOOL, TraceSpan, take_id, take_times
 from adp.converters.kit.usage import set_usage
 from adp.converters.reading import BRACE, BRACKET, NULL
 from adp_schema import jsontext
@@ -76,7 +76,7 @@ class LangsmithLog(SpanLog):
         """A run."""
         extra = source.child("extra")
         metadata = extra.child("metadata")
-        name, kind = source.word("id"), source.word("run_type")
+        name, kind = take_id(source, "id"), source.word("run_type")
         parent = source.word("parent_run_id") or source.word("parent_id") or None
         times = take_times(source, ("start_time",), ("end_time",))
         trace = source.word("trace_id") or name
@@ -87,8 +87,6 @@ class LangsmithLog(SpanLog):
         span.conversation = next(
             (metadata.word(key) for key in _THREADS if metadata.word(key)), None
         )
-        if name:
-            source.drop("id")
         return span
 
     def take(self, span: TraceSpan) -> None:

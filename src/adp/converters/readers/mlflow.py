@@ -24,7 +24,7 @@ from adp.converters.kit.span_payloads import (
     take_use,
 )
 from adp.converters.kit.span_runs import SpanLog
-from adp.converters.kit.span_tree import AGENT, EVENT, LLM, TOOL, TraceSpan, take_times
+from adp.converters.kit.span_tree import AGENT, EVENT, LLM, TOOL, TraceSpan, take_id, take_times
 from adp.converters.kit.usage import UsageKeys, set_usage
 from adp.converters.reading import BRACE, QUOTE
 from adp_schema import jsontext
@@ -89,7 +89,7 @@ class MlflowLog(SpanLog):
             attributes.values = dict(source.child("attributes").values)
             source.adopt("attributes", attributes)
         trace = source.word("trace_id") or context.word("trace_id")
-        name = source.text("span_id") or context.text("span_id") or ""
+        name = take_id(source, "span_id") or take_id(context, "span_id")
         parent = source.word("parent_span_id") or source.word("parent_id")
         times = take_times(source, ("start_time_unix_nano", "start_time", "start_time_ns"),
                            ("end_time_unix_nano", "end_time", "end_time_ns"))  # fmt: skip

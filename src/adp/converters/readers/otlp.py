@@ -17,18 +17,20 @@ from adp.converters.format import Format
 from adp.converters.kit.drafts import TrajectoryDraft, merge_extra
 from adp.converters.kit.lines import log_lines
 from adp.converters.kit.otlp_values import take_attributes
+from adp.converters.kit.session import word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.span_attributes import classify, is_claude, take
 from adp.converters.kit.span_blocks import items_of, plain, unwrapped
 from adp.converters.kit.span_events import add_events, lift_details, log_event
 from adp.converters.kit.span_runs import SpanLog
 from adp.converters.kit.span_tables import CONVERSATION
-from adp.converters.kit.span_tree import TraceSpan, take_times
+from adp.converters.kit.span_tree import TraceSpan, take_id, take_times
 from adp.converters.reading import BRACE, BRACKET, begins
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
 from adp_schema.losses import Losses
+from adp_schema.model import Trajectory
 from adp_schema.protocols import Match, RawRecord
 
 _LISTS = {
@@ -150,11 +152,12 @@ class OtlpLog(SpanLog):
                 if place not in by_id:
                     copy, empty = (SourceObject(None, source.path, self.losses) for _ in "ab")
                     copy.values = {key: source.values[key] for key in _LOG_TIMES if key in source}
+                    copy.adopt("attributes", empty)
                     by_id[place] = self._record_alone(copy, empty, place, "", shared)
                 for key, value in shared.items():
                     if by_id[place].shared.get(key) != value:
                         by_id[place].shared[f"log {key}"] = value
-                source.drop(*_IDS["trace"])
+                take_id(source, *_IDS["trace"])
                 events.setdefault(id(by_id[place]), []).append(plain(source.rest()))
         for span in self.spans:
             if id(span) in events:
@@ -211,7 +214,8 @@ class OtlpLog(SpanLog):
         service = values.word("service.name")
         if run.columns.get("agent_name") is None and not service.startswith("unknown_service"):
             run.columns["agent_name"] = service or None
-        names = [it.attributes.word("gen_ai.agent.version") for it in spans]
+        names = [word(run.extra, "gen_ai.agent.version")]  # where all spans have the same
+        names += [it.attributes.word("gen_ai.agent.version") for it in spans]
         run.columns["agent_version"] = next((name for name in names if name), None)
         rewards: dict[str, Raw] = {}
         for trace in dict.fromkeys(span.trace for span in spans):
@@ -245,9 +249,7 @@ def _ids(source: SourceObject) -> Iterator[tuple[str, str]]:
         for place in (source, context):
             name = next((place.word(key) for key in keys if place.word(key)), "")
             if name:
-                if what == "span":
-                    place.drop(next(key for key in keys if place.word(key)))
-                yield what, name
+                yield what, take_id(place, *keys) if what == "span" else name
                 break
 
 
@@ -259,9 +261,11 @@ class OtlpReader(Format):
     container = "session"
     gathers_rows = True
     recognised = "a list of resourceSpans, or a span with its context and attributes"
+    written_anew = True
     versions = (
         "OTLP as JSON and protobuf, and single spans, with the conventions GenAI, OpenInference, "
-        "OpenLLMetry, Vercel AI SDK and Logfire"
+        "OpenLLMetry, Vercel AI SDK and Logfire; writes GenAI 0.1.0 as OTLP JSON, a trace a "
+        "trajectory"
     )
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
@@ -282,6 +286,14 @@ class OtlpReader(Format):
         """Read the spans of a file."""
         log = OtlpLog(builder, losses)
         log.read(log.lines(record))
+
+    def write(
+        self, trajectory: Trajectory, losses: Losses, flavour: str | None = None
+    ) -> list[dict[str, Any]]:
+        """Convert a trajectory into a trace, the only line of its file."""
+        from adp.converters.writers.otlp import write_trace
+
+        return write_trace(trajectory, losses)
 
 
 CONVERTER = OtlpReader()

@@ -1,4 +1,4 @@
-"""Sessions of Pi, and of OpenClaw, which writes the same lines.
+"""Sessions of Pi, and of OpenClaw, which writes the same lines, or keeps them in a database.
 
 A header, then entries that point to the one that they follow (``parentId``; none in version 1).
 A compaction replaces what came before the entry that it names. Sources: the session format in
@@ -7,15 +7,26 @@ Pi's documentation, versions 1 to 4.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
+import base64
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
 
 from msgspec import Raw
 
+from adp.converters.files.sqlite import SqliteShape
 from adp.converters.kit.key_tables import take_columns
-from adp.converters.kit.session import LogReader, TreeLog, word
+from adp.converters.kit.session import LogReader, TreeLog, inner, word
 from adp.converters.kit.source_object import SourceObject
+from adp.converters.kit.times import take_end
 from adp.converters.kit.usage import UsageKeys, take_usage
+from adp.converters.kit.written import EPOCH, iso
+from adp.converters.kit.written_names import NamedRun, cwd_of, session_word
+from adp.converters.readers.pi_write import SYSTEM, TOOLS
+from adp.converters.reading import BRACE
+from adp_schema import jsontext
+from adp_schema.losses import Losses
+from adp_schema.model import Trajectory
 from adp_schema.protocols import Match
 
 USAGE = UsageKeys(
@@ -26,6 +37,11 @@ USAGE = UsageKeys(
     cost=("cost.total",),
     apart=True,
 )
+
+WINDOW, EVENTS = "session_windows", "transcript_events"
+"""The tables of OpenClaw's database: a session, and the lines of each."""
+
+_MOST = 1 << 28
 
 
 HEADER = {"source_version": "version", "agent_model": "modelId", "started_at": "timestamp"}
@@ -42,12 +58,12 @@ class PiSession(TreeLog):
         "compaction": "compaction",
         "branch_summary": "summary",
         "custom_message": "custom",
+        "custom": "note",
     }
     kept: ClassVar[frozenset[str]] = frozenset(
         {
             "model_change",
             "thinking_level_change",
-            "custom",
             "label",
             "session_info",
             "reset",
@@ -55,11 +71,58 @@ class PiSession(TreeLog):
         }
     )
 
+    _has_header = False
+
+    def sources(self) -> Iterator[tuple[SourceObject, str]]:
+        """The lines, or those that rows of a database hold."""
+        for source, broken in super().sources():
+            if broken or source.first(WINDOW) != BRACE:
+                yield source, broken
+                continue
+            rows = source.objects(EVENTS)
+            self._window(source)
+            for row in rows:
+                yield self._event(row), ""
+
+    def _window(self, source: SourceObject) -> None:
+        """The row of a session."""
+        row, columns = source.child(WINDOW), self.run.columns
+        columns["agent_name"] = "openclaw"
+        columns["source_id"] = columns["session_id"] = row.word("session_id") or None
+        columns["agent_model"] = row.word("model") or None
+        take_end(row, columns, "ended_at", "updated_at")
+        if previous := row.word("previous_session_id"):
+            self.run.link("continuation", target_session_id=previous, extra='{"target":"parent"}')
+        self.run.extra.update(source.rest())
+
+    def _event(self, row: SourceObject) -> SourceObject:
+        """A line out of its row; long ones are compressed."""
+        self.run.constant(row, "session_id")
+        packed = row.child("event_zstd")
+        size = row.integer_at("event_utf8_bytes")
+        is_empty = row.first("event_json") in (0, ord("n"))
+        if is_empty and packed and size is not None and 0 < size < _MOST:
+            text = _unpacked(packed.word("$base64"), size)
+            if text is not None:
+                packed.drop("$base64")
+                row.values["event_json"] = jsontext.raw(jsontext.text_of(text))
+        event = row.take_child("event_json")
+        if not event:
+            return row
+        for key in ("event_json", "event_zstd", "event_utf8_bytes", "navigation_json"):
+            if row.first(key) == ord("n"):
+                row.drop(key)
+        event.adopt("row", row)
+        return event
+
     def header(self, source: SourceObject) -> None:
         """The first line, or the header of another session that was joined to it."""
-        if not self.is_first_header(source, "id"):
-            return
         columns = self.run.columns
+        if self._has_header or columns.get("source_id") not in (None, source.word("id")):
+            self.keep(source)
+            return
+        self._has_header = True
+        columns["source_id"] = columns["session_id"] = source.name("id")
         if "/.openclaw/" in source.word("cwd"):
             columns["agent_name"] = "openclaw"
         take_columns(source, columns, HEADER)
@@ -117,6 +180,33 @@ class PiSession(TreeLog):
         step.extra["type"] = "custom_message"
         self.end_step(source, step)
 
+    def note(self, source: SourceObject) -> None:
+        """What an extension keeps: a system prompt or tools, as `pi_write` puts them; or any."""
+        kind, data = source.word("customType"), source.child("data")
+        if kind == SYSTEM and "content" in data:
+            source.drop("customType")
+            step = self.begin_step(source, "system", "message")
+            self.blocks.content(data.take("content"), step, data.path)
+            self.end_step(source, step)
+            return
+        if kind == TOOLS and (tools := data.json_list("tools")) is not None:
+            self.run.columns["tools"], self.run.columns["tools_origin"] = tools, "recorded"
+        self.keep(source)
+
+
+def _unpacked(text: str, size: int) -> str | None:
+    """The text of a compressed line; None when it is not of that size, or is damaged."""
+    import pyarrow as pa
+
+    try:
+        packed = base64.b64decode(text, validate=True)
+        if base64.b64encode(packed).decode("ascii") != text:
+            return None
+        data = pa.decompress(packed, size, codec="zstd", asbytes=True)
+        return data.decode("utf-8") if len(data) == size else None
+    except (pa.ArrowException, ValueError, OSError):
+        return None
+
 
 class PiReader(LogReader):
     """The format ``pi``."""
@@ -124,13 +214,43 @@ class PiReader(LogReader):
     name = "pi"
     title = "Sessions of Pi and OpenClaw"
     recognised = "a line of the type session with an id, a cwd and no harness"
-    versions = "reads versions 1 to 4"
+    versions = (
+        "Reads versions 1 to 4, also from openclaw-agent.sqlite. Writes version 3; it was tried "
+        "with Pi 0.73.1."
+    )
     log = PiSession
+    database = SqliteShape(
+        root=WINDOW,
+        key="session_id",
+        children={EVENTS: "session_id"},
+        order={EVENTS: ("seq",)},
+        needs=(f"{EVENTS}.event_json", f"{EVENTS}.seq"),
+    )
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
-        """A header without the ``harness`` that sessions of STS have."""
+        """A header without the ``harness`` that sessions of STS have; or rows of a database."""
+        if "session_id" in inner(record, WINDOW) and EVENTS in record:
+            return Match.STAMP
         header = word(record, "type") == "session" and {"id", "cwd"} <= set(record)
         return Match.STAMP if header and "harness" not in record else Match.NO
+
+    def write(
+        self, trajectory: Trajectory, losses: Losses, flavour: str | None = None
+    ) -> list[dict[str, Any]]:
+        """Convert a trajectory, with the branches that left it, into the lines of a session."""
+        from adp.converters.readers.pi_write import PiWriter
+
+        return PiWriter(trajectory, losses).lines()
+
+    def embeds(self, branch: Trajectory) -> bool:
+        """What left the main line stands in its file."""
+        return branch.branch_kind in ("alternate", "fork", "rewind")
+
+    def session_file(self, run: NamedRun) -> str:
+        """``sessions/--<folder>--/<time>_<session>.jsonl``."""
+        folder = re.sub(r"[/\\:]", "-", cwd_of(run.extra).removeprefix("/"))
+        start = iso(run.started_at or EPOCH).replace(":", "-").replace(".", "-")
+        return f"sessions/--{folder}--/{start}_{session_word(run)}.jsonl"
 
 
 CONVERTER = PiReader()

@@ -6,17 +6,15 @@ historical trajectories of the first version.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import ClassVar
 
 from msgspec import Raw
 
 from adp.converters.kit.chat import chat_message
+from adp.converters.kit.rewards import set_named, set_reward
 from adp.converters.kit.session import LogReader, SessionLog, first_item
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.reading import NUMBER
-from adp_schema import jsontext
 from adp_schema.model import Columns
 from adp_schema.protocols import Match
 
@@ -35,14 +33,12 @@ class TauBenchRow(SessionLog):
         columns["attempt"] = source.integer("trial", bits=32)
         if columns["task_id"] is not None and columns["attempt"] is not None:
             columns["source_id"] = f"{columns['task_id']}_{columns['attempt']}"
-        columns["reward"] = source.number("reward")
-        if columns["reward"] in (0, 1):
-            columns["success"] = columns["reward"] == 1
+        set_reward(columns, source.number("reward"))
         for message in source.objects("traj"):
             chat_message(message, self.blocks)
         info = source.child("info")
         self._task(info.child("task"))
-        self._rewards(info.child("reward_info"))
+        set_named(columns, info.child("reward_info").child("info").values)
         if "error" in info:
             columns["error_message"] = info.text("error")
         self.run.extra.update(source.rest())
@@ -55,15 +51,6 @@ class TauBenchRow(SessionLog):
         task["expected_calls"] = about.json_list("actions")
         task["answers"] = about.json_list("outputs")
         self.builder.task({key: value for key, value in task.items() if value is not None})
-
-    def _rewards(self, about: SourceObject) -> None:
-        """The parts of the reward, such as those for the data base and for what was said."""
-        rewards: dict[str, float] = {}
-        for key, raw in about.child("info").values.items():
-            if jsontext.first_byte(raw) in NUMBER and math.isfinite(float(bytes(raw))):
-                rewards[key] = float(bytes(raw))
-        if rewards:
-            self.run.columns["rewards"] = jsontext.text_of(rewards)
 
 
 class TauBenchReader(LogReader):

@@ -18,12 +18,12 @@ from adp.converters.kit.session import LogReader, SessionLog, word
 from adp.converters.kit.source_object import SourceObject, one_line
 from adp.converters.kit.times import take_start, take_time
 from adp.converters.kit.usage import ANTHROPIC, take_usage
-from adp.converters.readers.anthropic_managed_agents.tape import tape_events
+from adp.converters.readers.anthropic_managed_agents.tape import PAIR, tape_events
 from adp.converters.reading import BRACKET, NULL
 from adp_schema import jsontext
 from adp_schema.errors import RecordError
 from adp_schema.model import Columns
-from adp_schema.protocols import Match
+from adp_schema.protocols import LIST_LINE, Match
 
 _ANSWERS = ("tool_use_id", "mcp_tool_use_id", "custom_tool_use_id")
 
@@ -199,7 +199,11 @@ class ManagedAgents(LogReader):
     log = ManagedSession
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
-        """An event with the time at which the platform took it."""
+        """An event with the time at which the platform took it, or a pair of a tape."""
+        if LIST_LINE in record:
+            pair = jsontext.decode_array(record[LIST_LINE])
+            method = bytes(pair[0]) if len(pair) == PAIR else b""
+            return Match.STAMP if method.startswith(b'"client.beta.sessions.') else Match.NO
         kind = word(record, "type")
         event = kind.startswith(("session.", "agent.", "user.", "span.")) and "." in kind
         return Match.STAMP if event and {"id", "processed_at"} <= set(record) else Match.NO

@@ -6,15 +6,21 @@ A file is a session or one of its subagents (`identity`); its records make lines
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import Any
 
 from msgspec import Raw
 
 from adp.converters.kit.session import LogReader, inner, word
+from adp.converters.kit.written_names import NamedRun, cwd_of, session_uuid
 from adp.converters.readers.claude_code.names import DISTINCT
 from adp.converters.readers.claude_code.session import ClaudeSession
 from adp.converters.reading import BRACKET
 from adp_schema import jsontext
+from adp_schema.extra_column import unpack
+from adp_schema.losses import Losses
+from adp_schema.model import Trajectory
 from adp_schema.protocols import Match
 
 
@@ -24,8 +30,35 @@ class ClaudeCodeReader(LogReader):
     name = "claude_code"
     title = "Sessions of Claude Code"
     recognised = "a record with a sessionId, a uuid and a type, or a document of loglines"
-    versions = "reads versions 1.0 to 2.1, their subagents too"
+    versions = (
+        "Reads versions 1.0 to 2.1, their subagents too. Writes what 2.1 resumes; it was tried "
+        "with 2.1.197."
+    )
     log = ClaudeSession
+
+    def write(
+        self, trajectory: Trajectory, losses: Losses, flavour: str | None = None
+    ) -> list[dict[str, Any]]:
+        """Convert a trajectory, with the branches that left it, into the records of a file."""
+        from adp.converters.readers.claude_code.write import ClaudeWriter
+
+        return ClaudeWriter(trajectory, losses).lines()
+
+    def embeds(self, branch: Trajectory) -> bool:
+        """What left the main line stands in its file."""
+        within = branch.branch_kind == "subagent" and branch.source_format == self.name
+        return within or branch.branch_kind in ("alternate", "fork", "rewind")
+
+    def session_file(self, run: NamedRun) -> str:
+        """``<folder, encoded>/<session>.jsonl``, as in the folder ``projects``."""
+        folder = re.sub(r"[^A-Za-z0-9]", "-", cwd_of(run.extra))
+        return f"{folder}/{session_uuid(run)}.jsonl"
+
+    def write_side_files(self, trajectory: Trajectory) -> dict[str, bytes]:
+        """What a subagent is, in a file beside its own."""
+        meta = unpack(trajectory.extra).fields.get("meta")
+        names = self.side_files(trajectory.source_file or "")
+        return {} if meta is None or not names else {names[0]: bytes(meta)}
 
     def side_files(self, source_file: str) -> tuple[str, ...]:
         """What a subagent is, beside its records."""

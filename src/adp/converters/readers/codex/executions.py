@@ -13,7 +13,13 @@ from typing import Any
 from msgspec import Raw
 
 from adp.converters.kit.blocks import BlockReader
-from adp.converters.kit.drafts import CallDraft, ObservationDraft, StepDraft, TrajectoryDraft
+from adp.converters.kit.drafts import (
+    CallDraft,
+    ObservationDraft,
+    StepDraft,
+    TrajectoryDraft,
+    merge_extra,
+)
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.readers.codex.reports import command_of, outcome, output_of
 from adp.converters.readers.codex.turns import rest_of
@@ -163,7 +169,7 @@ class Executions:
             step.columns["duration_ms"] = columns["duration_ms"]
         step.extra = {"type": kind, **rest_of(line), **extra}
         if around.draft.columns.get("call_id"):
-            step.extra["call_id"] = around.draft.columns["call_id"]
+            merge_extra(step.extra, {"call_id": around.draft.columns["call_id"]})
 
     def _same(self, kind: str, item: SourceObject) -> KnownCall | None:
         """A call that asks for what the event has carried out."""

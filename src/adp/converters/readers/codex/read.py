@@ -8,7 +8,8 @@ Sources: the protocol of Codex from 0.2 to 0.160, and files of those versions.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from datetime import UTC
+from typing import Any, ClassVar
 
 from msgspec import Raw
 
@@ -16,6 +17,8 @@ from adp.converters.kit.lines import log_lines
 from adp.converters.kit.session import LogReader, inner, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
+from adp.converters.kit.written import EPOCH
+from adp.converters.kit.written_names import NamedRun, session_uuid
 from adp.converters.readers.codex.events import Events
 from adp.converters.readers.codex.executions import Executions
 from adp.converters.readers.codex.history import History
@@ -25,6 +28,8 @@ from adp.converters.readers.codex.turns import ModelTurns, rest_of
 from adp.converters.readers.codex.twins import Twins
 from adp.converters.reading import BRACE, BRACKET
 from adp_schema import jsontext
+from adp_schema.losses import Losses
+from adp_schema.model import Trajectory
 from adp_schema.protocols import Match
 
 _ITEMS = frozenset({"function_call", "function_call_output", "reasoning", "local_shell_call",
@@ -207,7 +212,10 @@ class CodexReader(LogReader):
     name = "codex"
     title = "Sessions of Codex, and of agents that write like it"
     recognised = "a line with a payload and a type of Codex, or a document with session and items"
-    versions = "reads rollouts of all versions up to 0.160, plain, paginated and early flat ones"
+    versions = (
+        "Reads rollouts of all versions up to 0.160, plain, paginated and early flat ones. Writes "
+        "plain rollouts; it was tried with 0.169."
+    )
     log = CodexSession
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
@@ -215,14 +223,30 @@ class CodexReader(LogReader):
         kind = word(record, "type")
         if kind in TYPES and inner(record, "payload"):
             return Match.STAMP
+        if "timestamp" in record and kind == "tool_call" and "function" in record:
+            return Match.STAMP
         first_item = record.get("items")
         if first_item is not None and jsontext.first_byte(first_item) == BRACKET:
             return Match.STAMP if "id" in inner(record, "session") else Match.NO
         header = {"id", "timestamp", "instructions"} <= set(record)
-        flat = "timestamp" in record and kind == "tool_call" and "function" in record
-        if (header and not kind) or flat or word(record, "record_type") == "state":
+        if (header and not kind) or word(record, "record_type") == "state":
             return Match.SHAPE
         return Match.NO
+
+    def write(
+        self, trajectory: Trajectory, losses: Losses, flavour: str | None = None
+    ) -> list[dict[str, Any]]:
+        """Convert a trajectory into the lines of a rollout."""
+        from adp.converters.readers.codex.write import CodexWriter
+
+        return CodexWriter(trajectory, losses).lines()
+
+    def session_file(self, run: NamedRun) -> str:
+        """``sessions/<year>/<month>/<day>/rollout-<time>-<session>.jsonl``."""
+        time = (run.started_at or EPOCH).astimezone(UTC)
+        return (
+            f"sessions/{time:%Y/%m/%d}/rollout-{time:%Y-%m-%dT%H-%M-%S}-{session_uuid(run)}.jsonl"
+        )
 
 
 CONVERTER = CodexReader()

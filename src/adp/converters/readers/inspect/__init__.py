@@ -29,7 +29,8 @@ from adp.converters.readers.inspect.parts import (
 )
 from adp.converters.reading import BRACE, QUOTE
 from adp_schema import jsontext
-from adp_schema.model import Columns
+from adp_schema.losses import Losses
+from adp_schema.model import Columns, Trajectory
 from adp_schema.protocols import Match, SkipRecordError
 
 _EVENTS = frozenset({"span_begin", "sample_init", "step", "model", "state", "tool"})
@@ -223,8 +224,22 @@ class InspectReader(LogReader):
     title = "Logs of Inspect AI"
     container = "json"
     recognised = "version, status and eval; a sample with an epoch and a target; a list of events"
-    versions = "reads logs (.json, .eval) of 0.3.40 to 0.3.285, single samples, lists of events"
+    written_anew = True
+    versions = (
+        "reads logs (.json, .eval) of 0.3.40 to 0.3.285, single samples, lists of events; writes "
+        "a log (.json) a trajectory"
+    )
     log = InspectLog
+    file_a_trajectory = True
+    file_prefix = "1970-01-01T00-00-00+00-00_"  # only what begins with a time is listed
+
+    def write(
+        self, trajectory: Trajectory, losses: Losses, flavour: str | None = None
+    ) -> dict[str, Any]:
+        """Convert a trajectory into a log with one sample."""
+        from adp.converters.writers.inspect import write_log
+
+        return write_log(trajectory, losses)
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """A log, or a sample of one."""

@@ -218,7 +218,9 @@ def set_event(
             event.drop("function")
     if text is not None and text == draft.parts.columns().get("text"):
         event.drop("result")
-    event.drop("id", "event")
+    event.drop("event")
+    if call is not None and event.word("id") == call.columns["call_id"]:
+        event.drop("id")
     draft.extra["event"] = event.rest()
 
 

@@ -7,7 +7,7 @@ A message may be several turns of the model, each from ``step-start`` to ``step-
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from msgspec import Raw
 
@@ -18,11 +18,13 @@ from adp.converters.kit.lines import log_lines
 from adp.converters.kit.session import SHARED, LogReader, inner, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
+from adp.converters.kit.written_names import NamedRun, opencode_id
 from adp.converters.readers.opencode.messages import OpencodeMessages, is_over
 from adp.converters.reading import BRACE
 from adp_schema import jsontext
 from adp_schema.errors import RecordError
 from adp_schema.losses import Losses
+from adp_schema.model import Trajectory
 from adp_schema.protocols import Match, SkipRecordError
 
 EVENTS = frozenset({"step_start", "step_finish", "text", "tool_use", "reasoning", "error"})
@@ -178,7 +180,10 @@ class OpencodeReader(LogReader):
     name = "opencode"
     title = "Sessions of opencode"
     recognised = "an export, the rows of a session, or printed events with a sessionID and a part"
-    versions = "reads the database, `opencode export` and `run --format json` of version 1"
+    versions = (
+        "Reads the database, `opencode export` and `run --format json` of version 1. Writes the "
+        "document of the export; it was tried with `opencode import` of 1.18.33."
+    )
     log = OpencodeSession
     database = SqliteShape(
         root="session",
@@ -216,6 +221,22 @@ class OpencodeReader(LogReader):
         lone = ({"id", "sessionID", "role", "time"}, {"id", "sessionID", "messageID", "type"},
                 {"id", "projectID", "directory", "time"})  # fmt: skip
         return Match.SHAPE if any(shape <= keys for shape in lone) else Match.NO
+
+    def write(
+        self, trajectory: Trajectory, losses: Losses, flavour: str | None = None
+    ) -> list[dict[str, Any]]:
+        """Convert a trajectory into the document of an export."""
+        from adp.converters.readers.opencode.write import OpencodeWriter
+
+        return OpencodeWriter(trajectory, losses).lines()
+
+    def embeds(self, branch: Trajectory) -> bool:
+        """Messages that were taken back stand at the end of their session."""
+        return branch.branch_kind == "rewind" and branch.source_format == self.name
+
+    def session_file(self, run: NamedRun) -> str:
+        """``<session>.json``."""
+        return f"{opencode_id(run)}.json"
 
 
 CONVERTER = OpencodeReader()

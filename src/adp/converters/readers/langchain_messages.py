@@ -14,10 +14,10 @@ from msgspec import Raw
 from adp.converters.kit.chat_messages import ChatMessages
 from adp.converters.kit.conversations import items_of
 from adp.converters.kit.drafts import TrajectoryDraft, emit
+from adp.converters.kit.langchain_messages import read_message, role_of
 from adp.converters.kit.session import LogReader, SessionLog, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_end
-from adp.converters.readers.langchain_messages.messages import read_message, role_of
 from adp.converters.reading import BRACE, BRACKET
 from adp_schema import jsontext
 from adp_schema.errors import RecordError

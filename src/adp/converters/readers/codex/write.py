@@ -1,0 +1,333 @@
+"""Sessions of Codex that are written: a rollout with the items of the conversation, in order.
+
+Codex resumes a session from its items. Events that say their words again are written too, since
+its screen shows those. The first system prompt stands in the header, where Codex takes it from;
+Codex offers its own tools. A report of tokens ends a turn, or else what begins the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+from msgspec import Raw
+
+from adp.converters.kit.session import inner, word
+from adp.converters.kit.written import Line, SessionLogWriter, iso, merged
+from adp.converters.kit.written_blocks import Block
+from adp.converters.unwritten_columns import REASON
+from adp.converters.writing import string
+from adp_schema import jsontext, media
+from adp_schema.extra_column import original, unpack
+from adp_schema.losses import Losses
+from adp_schema.model import Observation, Step, ToolCall, Trajectory
+
+LINES = frozenset({"session_meta", "turn_context", "world_state", "inter_agent_communication",
+                   "inter_agent_communication_metadata", "retained_context",
+                   "security_risk_score"})  # fmt: skip
+"""Types of lines that become events; any other event is the payload of an ``event_msg``."""
+
+_AROUND = frozenset({"timestamp", "ordinal"})
+"""Keys of a line, beside its payload."""
+_INSTRUCTIONS = ("base_instructions", "instructions")
+_ANEW = frozenset({"history_mode", "timestamp", "ordinal"})
+_HOSTED = {"web_search_call": "id", "image_generation_call": "id", "local_shell_call": "call_id"}
+_USAGE = {"tokens_in": "input_tokens", "tokens_cached": "cached_input_tokens",
+          "tokens_cache_write": "cache_write_input_tokens", "tokens_out": "output_tokens",
+          "tokens_reasoning": "reasoning_output_tokens"}  # fmt: skip
+_NEEDED = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens")
+
+
+class CodexWriter(SessionLogWriter):
+    """Writes a session."""
+
+    name: ClassVar[str] = "codex"
+    turn_columns: ClassVar[frozenset[str]] = frozenset({*_USAGE, "reasoning_effort"})
+    native_columns: ClassVar[frozenset[str]] = frozenset({
+        *("agent_name", "agent_version", "started_at", "started_text", "final_metrics"),
+        *("terminated", "stop_reason", "error_type", "error_message", "final_answer", "tools"),
+        *("tools_origin", "total_tokens_in", "total_tokens_out", "total_tokens_cached", "usage"),
+        *("time_zone_known", "synthetic", "visibility", "exit_code", "duration_ms", "native_id"),
+        *("status", "response_id", "session_id", "is_error", "structured", "actor"),
+    })  # fmt: skip
+
+    def __init__(self, run: Trajectory, losses: Losses) -> None:
+        super().__init__(run, losses)
+        self._model: str | None = None
+        self._effort: str | None = None
+        self._open = False
+        self._custom: set[str] = set()
+        self._total: dict[str, int] = {}
+        turns = [step.step for step in run.steps if self._usage(step)]
+        self._last = turns[-1] if turns else None
+
+    def lines(self) -> list[Line]:
+        """The header and the items."""
+        self.report_run()
+        return [self._header(), *self.body()]
+
+    def _line(self, kind: str, row: Step | Observation | None, payload: Any) -> Line:
+        return {"timestamp": iso(self.time(row)), "type": kind, "payload": payload}
+
+    def _item(self, row: Step | Observation, item: Line, fields: Mapping[str, Raw]) -> Line:
+        """An item, with the keys that no column holds."""
+        left = {key: raw for key, raw in fields.items() if key not in _AROUND}
+        return self._line("response_item", row, merged(item, left))
+
+    def _event(self, row: Step | Observation, kind: str, more: Line) -> Line:
+        return {"timestamp": iso(self.now), "type": "event_msg", "payload": {"type": kind, **more}}
+
+    def _header(self) -> Line:
+        start = iso(self.time())
+        payload: Line = {
+            **{"id": self.session, "timestamp": start, "cwd": string(self.cwd)},
+            **{"originator": "adp", "cli_version": "0.0.0", "source": "cli"},
+        }
+        if self.native:
+            payload["cli_version"] = string(self.run.agent_version or "0.0.0")
+            if self.run.session_id not in (None, self.session):
+                payload["session_id"] = string(self.run.session_id)
+            if self.run.tools is not None:
+                tools = original(self.run, "tools", unpack(self.run.extra))
+                payload["dynamic_tools"] = jsontext.raw(tools)
+        for step in self.run.steps:
+            if (key := self._place_in_header(step)) is None:
+                break
+            text = self.text(step)
+            fields = {key: raw for key, raw in self.fields(step).items() if key != "type"}
+            payload[key] = merged({"text": string(text)}, fields) if key[0] == "b" else string(text)
+        if "history_mode" in self.kept:
+            self.losses.add("$.extra.history_mode", "the session is written in one piece")
+        kept = {key: raw for key, raw in self.kept.items() if key not in _ANEW}
+        return {"timestamp": start, "type": "session_meta", "payload": merged(payload, kept)}
+
+    def _place_in_header(self, step: Step) -> str | None:
+        """The key of the header for a system prompt; None for any other step."""
+        if step.source != "system" or step.kind != "message" or not step.text:
+            return None
+        if self.native:
+            kind = word(self.fields(step), "type")
+            return kind if kind in _INSTRUCTIONS else None
+        first = self.run.steps[0] is step and not self.run.early_observations
+        return _INSTRUCTIONS[0] if first and step.content is None else None
+
+    # ---- rows ------------------------------------------------------------------------------
+
+    def message(self, step: Step, path: str) -> Iterator[Line]:
+        """A message of the user, or of the developer; its words are shown by events."""
+        blocks = self.blocks(step, path)
+        if self._place_in_header(step) is not None and step in self.run.steps[:2]:
+            if step.timestamp is not None:
+                self.losses.add(f"{path}.timestamp", "a system prompt in the header has no time")
+            return
+        self._open = False
+        role = "developer" if step.source == "system" else "user"
+        content = [self._part(block, "input") for block in blocks]
+        item: Line = {"type": "message", "role": role, "content": content}
+        fields = self._left(step, path, "user_message", "UserMessage")
+        if word(fields, "type") == "agent_message":
+            item = {"type": "agent_message", "author": string(step.actor), "content": content}
+        if self.native and step.native_id is not None:
+            item["id"] = string(step.native_id)
+        yield self._item(step, item, fields)
+        if "author" in item:
+            return
+        if role == "user" and not step.synthetic:
+            for block in blocks:
+                if block.kind == "text":
+                    yield self._event(step, "user_message", {"message": string(block.text)})
+
+    def _left(self, step: Step, path: str, *events: str) -> dict[str, Raw]:
+        """The keys of an item; what events said beyond it is written no more."""
+        fields = dict(self.fields(step))
+        if word(fields, "type") in events:  # no item said it
+            for name in fields:
+                self.losses.add(f"{path}.extra.{name}", "what an event said beyond its words")
+            return {}
+        for name in [key for key in fields if key.split("#")[0] in events]:
+            del fields[name]
+            self.losses.add(f"{path}.extra.{name}", "what an event said beyond the item")
+        return fields
+
+    def turn(self, step: Step, path: str) -> Iterator[Line]:
+        """The items of a turn: reasoning, messages and calls in their order."""
+        yield from self._context(step, path)
+        rests = self._rests(step, path)
+        for key in set(self.fields(step)) - {"items"}:
+            self.losses.add(f"{path}.extra.{key}", REASON)
+        blocks = self.blocks(step, path)
+        thoughts = [block for block in blocks if block.kind == "reasoning"]
+        for rest in rests[len(thoughts) :]:
+            yield self._item(step, {"type": "reasoning", "summary": []}, rest)
+        for block in blocks:
+            if block.kind == "call":
+                yield self._call(step, block.call, path)
+            elif block.kind == "reasoning":
+                yield from self._reasoning(step, block, rests.pop(0) if rests else {})
+            else:
+                part = self._part(block, "output")
+                item = {"type": "message", "role": "assistant", "content": [part]}
+                yield self._item(step, item, {})
+                if block.kind == "text":
+                    yield self._event(step, "agent_message", {"message": string(block.text)})
+        if not blocks and not rests:
+            item = {"type": "message", "role": "assistant", "content": []}
+            yield self._item(step, item, {})
+        self._open = True
+        if (usage := self._usage(step)) is not None:
+            yield self._tokens(step, usage)
+
+    def _context(self, step: Step, path: str) -> Iterator[Line]:
+        """What parts a turn from the one before, or says its model."""
+        model = self.model_of(step)
+        changed = (model, step.reasoning_effort) != (self._model, self._effort)
+        if model is not None and (self._open or changed):
+            self._model, self._effort = model, step.reasoning_effort
+            payload = {"cwd": string(self.cwd), "approval_policy": "on-request",
+                       "sandbox_policy": {"type": "read-only"}, "model": string(model),
+                       "effort": string(step.reasoning_effort), "summary": "auto"}  # fmt: skip
+            yield self._line("turn_context", step, payload)
+        if model is None and step.reasoning_effort not in (None, self._effort):
+            self.losses.add(f"{path}.reasoning_effort", "it is said with a model")
+        if model is None and self._open:
+            turn = f"turn-{step.step}"
+            yield self._line("event_msg", step, {"type": "task_started", "turn_id": turn})
+
+    def _rests(self, step: Step, path: str) -> list[dict[str, Raw]]:
+        """What items of reasoning say beside their words, such as the encrypted ones."""
+        raw = self.fields(step).get("items")
+        items = (
+            [] if raw is None else [jsontext.decode_object(it) for it in jsontext.decode_array(raw)]
+        )
+        rests = [item for item in items if word(item, "type") == "reasoning"]
+        if len(rests) < len(items):
+            self.losses.add(f"{path}.extra.items", "what a message says beside its words")
+        return [{key: it for key, it in rest.items() if key != "type"} for rest in rests]
+
+    def _reasoning(self, step: Step, block: Block, rest: dict[str, Raw]) -> Iterator[Line]:
+        text = string(block.text)
+        item = {"type": "reasoning", "summary": [{"type": "summary_text", "text": text}]}
+        yield self._item(step, item, rest)
+        yield self._event(step, "agent_reasoning", {"text": text})
+
+    def _call(self, step: Step, call: ToolCall, path: str) -> Line:
+        name, call_id = string(self.call_name(call)), self.call_id(call, path)
+        fields = self.fields(call)
+        kind = word(fields, "type")
+        text, is_object = self.arguments(call)
+        status = {} if call.status is None else {"status": string(call.status)}
+        if self.native and kind in _HOSTED:
+            given = {_HOSTED[kind]: string(call_id), **status}
+            action = {"action": jsontext.raw(text)} if call.arguments is not None else {}
+            return self._item(step, {"type": kind, **given, **action}, fields)
+        if call.kind == "code" and not is_object:
+            text = jsontext.text_of(self.arguments_object(call, path))
+        elif call.arguments_kind == "text" and call.arguments is None:
+            kind = "custom_tool_call"
+        if kind == "custom_tool_call":
+            self._custom.add(call_id)
+            item = {"type": "custom_tool_call", **status, "call_id": string(call_id),
+                    "name": name, "input": string(text)}  # fmt: skip
+        else:
+            item = {"type": "function_call", "name": name, "arguments": string(text),
+                    "call_id": string(call_id), **(status if self.native else {})}  # fmt: skip
+        return self._item(step, item, fields)
+
+    def result(self, row: Observation, answered: str, path: str) -> Iterator[Line]:
+        """An output; what a command did besides is an event."""
+        self._open = False
+        blocks = [self._part(block, "input") for block in self.blocks(row, path)]
+        plain = len(blocks) < 2 and all("text" in block for block in blocks)
+        output = (blocks[0]["text"] if blocks else "") if plain else blocks
+        custom = "custom_tool_call" if answered in self._custom else "function_call"
+        fields = self.fields(row)
+        for key in [key for key in fields if key in ("events", "type")]:
+            fields = {name: raw for name, raw in fields.items() if name != key}
+            self.losses.add(f"{path}.extra.{key}", REASON)
+        item = {"type": f"{custom}_output", "call_id": string(answered), "output": output}
+        yield self._item(row, item, fields)
+        if self.native and row.structured is not None:
+            report = inner(
+                {"it": jsontext.raw(original(row, "structured", unpack(row.extra)))}, "it"
+            )
+            if "type" in report:
+                ids = {"call_id": jsontext.raw(jsontext.text_of(answered))}
+                known = {"call_id", "callId", "id"} & set(report)
+                yield self._noted(row, report if known else {**report, **ids})
+            else:
+                self.losses.add(f"{path}.structured", REASON)
+
+    def noted(self, step: Step, fields: dict[str, Raw], path: str) -> Iterator[Line]:
+        """A line that is no item."""
+        if "type" not in fields:
+            for key in fields:
+                self.losses.add(f"{path}.extra.{key}", REASON)
+            return
+        if word(fields, "type") == "turn_context":
+            self._model, self._effort = word(fields, "model") or self._model, None
+            self._effort = word(fields, "effort") or None
+        self._open = False
+        yield self._noted(step, fields)
+
+    def _noted(self, row: Step | Observation, fields: dict[str, Raw]) -> Line:
+        left = {key: raw for key, raw in fields.items() if key not in _AROUND}
+        kind = word(fields, "type")
+        if kind in LINES:
+            del left["type"]
+            return self._line(kind, row, left)
+        if kind[:1].isupper():
+            return self._line("event_msg", row, {"type": "item_completed", "item": left})
+        return self._line("event_msg", row, left)
+
+    def edit(self, step: Step, path: str) -> Iterator[Line]:
+        """A compaction; a rollback that was read from Codex; other edits have no place."""
+        self._open = False
+        fields = self.fields(step)
+        if word(fields, "type") == "thread_rolled_back":
+            yield self._noted(step, fields)
+        elif step.edit_summary is None or step.edit_boundary != "replace":
+            yield from self.leave_out(step, path, "an edit of the context without a summary")
+        else:
+            carried = frozenset({"source", "kind", "edit_boundary", "edit_summary"})
+            self.report(step, carried, path)
+            for key in fields:
+                if key not in ("type", *_AROUND):
+                    self.losses.add(f"{path}.extra.{key}", REASON)
+            message = string(original(step, "edit_summary", unpack(step.extra)))
+            yield self._line("compacted", step, {"message": message})
+
+    # ---- tokens and blocks -----------------------------------------------------------------
+
+    def _usage(self, step: Step) -> Any:
+        if self.native and step.usage is not None:
+            return jsontext.raw(original(step, "usage", unpack(step.extra)))
+        counts = {key: getattr(step, column) for column, key in _USAGE.items()}
+        known = {key: value for key, value in counts.items() if value is not None}
+        return {**dict.fromkeys(_NEEDED, 0), **known} if known else None
+
+    def _tokens(self, step: Step, usage: Any) -> Line:
+        """A report of tokens, which ends the turn."""
+        self._open = False
+        counts = {key: getattr(step, column) or 0 for column, key in _USAGE.items()}
+        counts["total_tokens"] = counts["input_tokens"] + counts["output_tokens"]
+        self._total = {key: self._total.get(key, 0) + value for key, value in counts.items()}
+        total: Any = dict(self._total)
+        if self.native and step.step == self._last and self.run.final_metrics is not None:
+            total = jsontext.raw(original(self.run, "final_metrics", unpack(self.run.extra)))
+        if isinstance(usage, dict):
+            usage = {**usage, "total_tokens": counts["total_tokens"]}
+        info = {"total_token_usage": total, "last_token_usage": usage}
+        return self._event(step, "token_count", {"info": info})
+
+    def _part(self, block: Block, way: str) -> Any:
+        """A block of a message."""
+        if block.kind == "opaque":
+            return block.value
+        if block.kind != "media":
+            return merged({"type": f"{way}_text", "text": string(block.text)}, block.extra)
+        if way == "output" or not block.is_image():
+            return {"type": f"{way}_text", "text": string(self.address(block))}
+        if block.blob.data is None and block.blob.mime is not None:
+            self.losses.add(f"$.media.{block.blob.media_id}.mime", REASON)
+        url = string(media.reference_of_media(block.blob, block.blob.mime or "image/png"))
+        return merged({"type": "input_image", "image_url": url}, block.extra)

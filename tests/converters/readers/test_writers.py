@@ -1,0 +1,117 @@
+"""Formats of APIs, traces and evaluations that are written too: nothing is lost in silence."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+import adp
+from adp.converters.files.limits import ConvertLimits
+from adp.converters.inputs import collect
+from adp.converters.kit.api_parts import is_seen
+from adp.converters.plan import choose
+from adp.converters.registry import BUILTIN, formats
+from adp_schema.losses import Losses
+from tests.conservation import missing
+from tests.converters.readers.written_runs import runs, spoken
+from tests.converters.strategies import adp_v1_records, openai_records, sts_records
+from tests.converters.test_edits import assert_only, first_call, runs_of, write
+from tests.effort import examples
+from tests.roundtrip import read_one, write_one
+from tools.tables.column_table import column_table
+from tools.tables.field_table import load_probe
+
+NAMES = ["anthropic_messages", "inspect", "openai_responses", "otlp"]
+MANY = settings(
+    max_examples=examples(40),
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate, Phase.shrink],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+def arrives(data: bytes, source: str, target: str) -> None:
+    """All that a record says is in what is written of it, or in the report."""
+    for run in read_one(formats.get(source), data):
+        if not any(map(is_seen, run.steps)):
+            continue  # a file without a message is refused
+        losses = Losses()
+        back = read_one(formats.get(target), write_one(formats.get(target), run, losses))
+        assert missing([run], back, losses) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(MANY, max_examples=examples(80))
+@given(run=runs())
+def test_messages_calls_results_and_reasoning_come_back(name, run):
+    losses = Losses()
+    (back,) = read_one(formats.get(name), write_one(formats.get(name), run, losses))
+    assert spoken(back) == spoken(run)
+    kinds = (".usage", ".timestamp")  # of which the API asks for a number, known or not
+    inside = [it["path"] for it in losses.items if it["path"].startswith("$.steps")]
+    assert [path for path in inside if not path.endswith(kinds)] == []
+
+
+@pytest.mark.parametrize("target", NAMES)
+@MANY
+@given(data=openai_records())
+def test_any_chat_arrives(target, data):
+    arrives(data, "openai_chat", target)
+
+
+@pytest.mark.parametrize("target", NAMES)
+@MANY
+@given(data=adp_v1_records())
+def test_any_record_of_adp_arrives(target, data):
+    arrives(data, "adp_v1", target)
+
+
+@pytest.mark.parametrize("target", NAMES)
+@MANY
+@given(data=sts_records())
+def test_any_session_arrives(target, data):
+    arrives(data, "sts", target)
+
+
+@pytest.mark.parametrize("target", NAMES)
+@pytest.mark.parametrize("source", sorted(BUILTIN))
+def test_a_record_with_all_fields_arrives(source, target):
+    for record in load_probe(source)["records"]:
+        arrives(json.dumps(record).encode(), source, target)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_column_is_written_or_reported(name):
+    assert column_table({name: formats.get(name)})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_written_is_recognised(name, tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps([load_probe("openai_chat")["example"]]))
+    store = adp.convert(tmp_path / "a.json", tmp_path / "store")
+    assert adp.export(store, name, tmp_path / "out").records == 1
+    files = choose(collect([str(tmp_path / "out")]), None, None, ConvertLimits())
+    assert [file.format for file in files] == [name]
+    back = adp.convert(tmp_path / "out", tmp_path / "back")
+    assert back.manifest.counts.used == 1
+    assert back.manifest.rows("tool_calls") == store.manifest.rows("tool_calls") > 0
+    assert back.manifest.rows("observations") == store.manifest.rows("observations") > 0
+
+
+@pytest.mark.parametrize("target", NAMES)
+@pytest.mark.parametrize("source", sorted(BUILTIN))
+def test_edits_show(source, target):
+    before = write(target, runs_of(source))
+    run_list = runs_of(source)
+    call = first_call(run_list)
+    old, call.name = call.name, "another_tool"
+    if target != "otlp":  # its spans are named by the tool as well, and all repeat the messages
+        assert_only(before, write(target, run_list), old, "another_tool")
+    run_list = runs_of(source)
+    rows = (row for step in run_list[0].steps for row in step.observations if row.text)
+    next(rows).text = "no such result"
+    after = write(target, run_list)
+    assert after != before
+    assert b"no such result" in b"".join(after)

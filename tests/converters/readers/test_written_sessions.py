@@ -1,0 +1,203 @@
+"""Logs of agents that are written again: what was said, called and answered comes back in order."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+import adp
+from adp.converters.readers import READERS
+from adp.converters.registry import formats
+from adp.converters.user_format import is_written
+from adp_schema import jsontext, media
+from adp_schema.builder import Origin, RowBuilder
+from adp_schema.losses import Losses
+from adp_schema.model import Media, Observation, Step, Trajectory
+from adp_schema.parts import Parts, resolve
+from adp_schema.reader import assemble, to_models
+from tests.conservation import missing, nest
+from tests.converters.strategies import openai_records, words
+from tests.effort import examples
+from tests.fuzz.readers import EXAMPLES, example_files, example_records
+from tests.roundtrip import read_one, write_one
+from tools.tables.column_table import column_table
+
+WRITTEN = [name for name in sorted(READERS) if is_written(formats.get(name))]
+ANY = settings(
+    max_examples=examples(60),
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate, Phase.shrink],
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+PIXEL = b"\x89PNG\r\n\x1a\n" + bytes(range(40))
+
+
+def test_what_is_written():
+    assert WRITTEN == ["claude_code", "codex", "opencode", "pi"]
+
+
+# ---- what is said, called and answered -------------------------------------------------------
+
+
+def pieces(row: Step | Observation, run: Trajectory) -> list[Any]:
+    """The content of a row, without the order that its columns alone have."""
+    reasoning = row.reasoning if isinstance(row, Step) else None
+    parts = [
+        (part.type, part.text, part.media_id) for part in resolve(row.content, row.text, reasoning)
+    ]
+    if not row.content:
+        parts = [("reasoning", reasoning, None), ("text", row.text, None)]
+    out = []
+    for kind, text, blob in parts:
+        if kind == "media":
+            out.append(("media", run.media[blob or ""].data))
+        elif kind != "tool_call" and text:
+            out.append((kind, media.restore(text, run.media)))
+    return out
+
+
+def conversation(run: Trajectory) -> list[Any]:
+    """Every message, call and result of a run in order; no events."""
+    items: list[Any] = []
+    calls = [(call.step, call.call) for step in run.steps for call in step.calls]
+    for step in run.steps:
+        if step.kind != "event":
+            items.append((step.source, pieces(step, run)))
+            if step.kind == "context_edit":
+                items.append(("edit", step.edit_summary))
+        for call in step.calls:
+            items.append(("call", call.name, json.loads(call.arguments or "null")))
+        for row in step.observations:
+            place = (row.call_step, row.call)
+            texts = [text for kind, text in pieces(row, run) if kind == "text"]
+            blobs = [data for kind, data in pieces(row, run) if kind == "media"]
+            answered = calls.index(place) if place in calls else None
+            items.append(("result", answered, "\n\n".join(texts), blobs))
+    return items
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> Trajectory:
+    """A run as any agent might make one: a system prompt, and turns of the user."""
+    text = words().filter(_is_plain)
+    builder = RowBuilder()
+    builder.begin(Origin(0, "d", {"source_hash": "0" * 32, "source_format": "other"}))
+    builder.trajectory({"source_id": "run", "agent_model": draw(st.sampled_from(["m-1", None]))})
+    if draw(st.booleans()):
+        builder.step({"source": "system", "kind": "message", "text": builder.text(draw(text))})
+    number = 0
+    for _ in range(draw(st.integers(1, 3))):
+        parts = Parts()
+        parts.text(builder.text(draw(text)))
+        if draw(st.booleans()):
+            parts.media(builder.media(media.media_of_bytes(PIXEL, "image/png")))
+        builder.step({"source": "user", "kind": "message", **parts.columns()})
+        for _ in range(draw(st.integers(0, 3))):
+            number = _turn(draw, builder, text, number)
+    builder.finish()
+    tables = builder.tables()
+    blobs = {blob.media_id or "": blob for blob in to_models(tables["media"], Media)}
+    (run,) = assemble(tables["trajectories"], tables, blobs)
+    return run
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a text says something, and may stand in a store as it is."""
+    return bool(text.strip()) and jsontext.replace_surrogates(text) == text
+
+
+def _turn(draw: st.DrawFn, builder: RowBuilder, text: st.SearchStrategy[str], number: int) -> int:
+    """A turn of the model with its calls, most of which are answered."""
+    parts, calls = Parts(), draw(st.integers(0, 2))
+    for kind in draw(st.permutations(["reasoning", "text", "text", "calls"])):
+        if kind == "calls":
+            for index in range(calls):
+                parts.call(index)
+        elif draw(st.booleans()):
+            getattr(parts, kind)(builder.text(draw(text)))
+    builder.step({"source": "agent", "kind": "llm_turn", **parts.columns()})
+    for index in range(calls):
+        arguments = jsontext.text_of({"path": draw(st.sampled_from(["a", "\xe9\n"])), "n": index})
+        columns = {"kind": "function", "name": "read", "arguments_kind": "object"}
+        builder.call({**columns, "call_id": f"c{number + index}", "arguments": arguments})
+    for index in draw(st.permutations(range(calls))):
+        if draw(st.integers(0, 5)):
+            result = Parts()
+            result.text(builder.text(draw(text)))
+            if draw(st.booleans()):
+                result.media(builder.media(media.media_of_bytes(PIXEL, "image/png")))
+            columns = {"source": "environment", **result.columns()}
+            builder.observation(columns, answers=f"c{number + index}")
+    return number + calls
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+@ANY
+@given(run=runs())
+def test_any_run_comes_back_in_order(name, run):
+    converter, expected = formats.get(name), conversation(run)
+    (back,) = read_one(converter, write_one(converter, run))
+    result = conversation(back)
+    if name == "opencode":  # a result stands with its call
+        result, expected = in_call_order(result), in_call_order(expected)
+    assert result == expected
+
+
+def in_call_order(items: list[Any]) -> list[Any]:
+    """The results that follow each other, in the order of their calls."""
+    out: list[Any] = []
+    for item in items:
+        out.append(item)
+        at = len(out) - 1
+        while item[0] == "result" and at and out[at - 1][0] == "result" and out[at - 1] > out[at]:
+            out[at - 1], out[at] = out[at], out[at - 1]
+            at -= 1
+    return out
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+@ANY
+@given(data=openai_records())
+def test_any_chat_arrives_or_is_reported(name, data):
+    losses = Losses()
+    (run,) = read_one(formats.get("openai_chat"), data)
+    (back,) = read_one(formats.get(name), write_one(formats.get(name), run, losses))
+    assert missing([run], [back], losses) == []
+
+
+def test_no_column_is_lost_in_silence():
+    table = column_table({name: formats.get(name) for name in WRITTEN})
+    assert all(word.startswith("written") for word in table["steps.text"].values())
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_examples_go_back_into_their_own_format(name):
+    """What is said and done is the same, and nothing else goes without a report."""
+    converter, tried = formats.get(name), 0
+    for path in example_files(name):
+        for data in example_records(path):
+            runs = read_one(converter, data)
+            back = []
+            for run in nest(runs, converter):
+                back += read_one(converter, write_one(converter, run))
+            assert [conversation(run) for run in back] == [conversation(run) for run in runs], path
+            tried += 1
+    assert tried
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_the_examples_of_all_go_to_each(name, tmp_path):
+    """From any of the formats to any other: each file is read as what it was written as."""
+    sources = [str(EXAMPLES / source) for source in WRITTEN if source != name]
+    store = adp.convert(sources, str(tmp_path / "store"))
+    report = adp.export(store, name, str(tmp_path / "out"))
+    again = adp.convert([str(tmp_path / "out")], str(tmp_path / "again"))
+    assert set(again.manifest.counts.model_dump().items()) >= {("rejected", 0), ("skipped", 0)}
+    assert again.manifest.counts.records == report.records
+    assert {row["source_format"] for row in again.scan("trajectories").collect().to_dicts()} == {
+        name
+    }
