@@ -49,7 +49,7 @@ class BlockReader:
             elif jsontext.first_byte(item) == BRACE:
                 self.block(SourceObject(item, place, self.losses), step)
             else:
-                step.parts.opaque(jsontext.raw(jsontext.one_line(item)))
+                step.parts.opaque(jsontext.raw_line(item))
 
     def user_content(
         self, raw: Raw | None, path: str, add_step: Callable[[], StepDraft]
@@ -92,7 +92,7 @@ class BlockReader:
                 else:
                     self.part(block, observation.parts)
             else:
-                observation.parts.opaque(jsontext.raw(jsontext.one_line(item)))
+                observation.parts.opaque(jsontext.raw_line(item))
 
     def _items(self, raw: Raw | None, path: str) -> list[tuple[Raw, str]]:
         first = NULL if raw is None else jsontext.first_byte(raw)
@@ -157,7 +157,7 @@ class BlockReader:
 
 
 def _plain(value: Any) -> Any:
-    return jsontext.raw(jsontext.one_line(value)) if isinstance(value, Raw) else value
+    return jsontext.raw_line(value) if isinstance(value, Raw) else value
 
 
 def _kind_by_keys(block: SourceObject) -> str:

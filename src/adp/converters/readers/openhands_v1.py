@@ -120,7 +120,7 @@ class OpenHandsSdkLog(TreeLog):
                 parts.text(self.builder.text(jsontext.decode_value(item)))
                 continue
             if jsontext.first_byte(item) != BRACE:
-                parts.opaque(jsontext.raw(jsontext.one_line(item)))
+                parts.opaque(jsontext.raw_line(item))
                 continue
             block = SourceObject(item, f"{path}[{number}]", self.losses)
             for key, usual in _USUAL.items():
