@@ -56,7 +56,13 @@ class SourceObject:
     def word(self, key: str) -> str:
         """The string under a key, which stays there; empty when there is none."""
         raw = self.values.get(key)
-        return "" if raw is None else _text_of(raw) or ""
+        if raw is None:
+            return ""
+        try:
+            text: str = jsontext.decode_text(raw)
+        except msgspec.ValidationError:
+            return ""
+        return "" if text and text[0] == jsontext.NUMBER_MARK else text
 
     def take(self, key: str) -> Raw | None:
         """Take a value as it is written; None when the key is not there."""

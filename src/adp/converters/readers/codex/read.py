@@ -72,6 +72,7 @@ class CodexSession(SessionLog):
         self.events = Events(self.items)
         self.copied = CopiedContext()
         self._repeats = Repeats()
+        self._looked_at: tuple[SourceObject | None, str] = None, ""
         self._place = 0
         self._items_seen = False
 
@@ -115,6 +116,11 @@ class CodexSession(SessionLog):
 
     def kind_of(self, source: SourceObject) -> str:
         """The type of a line; of flat files what it is by its keys."""
+        if source is not self._looked_at[0]:
+            self._looked_at = source, self._find_kind(source)
+        return self._looked_at[1]
+
+    def _find_kind(self, source: SourceObject) -> str:
         kind = source.word("type")
         if "payload" in source or kind in _TYPES:
             return kind
