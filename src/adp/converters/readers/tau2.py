@@ -21,7 +21,7 @@ from adp.converters.kit.times import take_end, take_start, take_time
 from adp.converters.kit.usage import OPENAI, take_usage
 from adp.converters.readers.tau2_ticks import SIDES, TickReader, rest_of
 from adp.converters.reading import BRACE, NULL
-from adp_schema import extra_column
+from adp_schema import extra_column, jsontext
 from adp_schema.model import Columns
 from adp_schema.protocols import Match, SkipRecordError
 
