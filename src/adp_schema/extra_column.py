@@ -67,7 +67,7 @@ def pack(
     out: dict[str, Any] = {}
     for key, value in (fields or {}).items():
         name = "$" + key if key.startswith("$") else key
-        out[name] = jsontext.raw(jsontext.one_line(value)) if isinstance(value, Raw) else value
+        out[name] = jsontext.raw_line(value) if isinstance(value, Raw) else value
     for name, reserved in (("$null", null), ("$absent", absent), ("$shape", shape)):
         if reserved:
             out[name] = reserved

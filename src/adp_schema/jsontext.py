@@ -34,6 +34,9 @@ decode_array = msgspec.json.Decoder(list[Raw]).decode
 decode_value = msgspec.json.Decoder().decode
 """Decode a JSON value whole. Big integers stay integers; floats become Python floats."""
 
+decode_text = msgspec.json.Decoder(str).decode
+"""Decode a JSON string. Raises `msgspec.ValidationError` when the value is something else."""
+
 _any_raw = msgspec.json.Decoder(Raw)
 
 _WHITESPACE = b" \t\r\n"
@@ -41,6 +44,7 @@ _WHITESPACE = b" \t\r\n"
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|-?Infinity|NaN', re.DOTALL)
 _BRACKET = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[\]}]', re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|.)", re.DOTALL)
+_DEEPEST_INDENT = 100
 _MARK_BASE = 0x10F800 - 0xD800
 _MARK = re.compile("[\U0010f7ff-\U0010ffff]")
 NUMBER_MARK = "\U0010f7ff"
@@ -91,6 +95,12 @@ def one_line(raw: Raw | bytes) -> str:
     return data.decode("utf-8")
 
 
+def raw_line(raw: Raw) -> Raw:
+    """What `one_line` gives, to be written as it stands."""
+    data = bytes(raw)
+    return Raw(relayout(data, 0)) if b"\n" in data or b"\r" in data else raw
+
+
 def raw(text: str) -> Raw:
     """Wrap JSON text so that `encode` writes it as it stands."""
     return Raw(text.encode("utf-8"))
@@ -104,17 +114,23 @@ def text_of(value: Any) -> str:
 def lost_keys(text: Raw | bytes, decoded: dict[str, Raw]) -> list[str]:
     """Names of the keys that occur more than once in an object, one entry per lost value.
 
-    The quick tests compare lengths: an object written compactly, or with ", " and ": ", is as
-    long as its keys and values say; so is any other without its white space. Only when it is
-    not are its keys counted.
+    The quick tests compare lengths: an object written compactly, with ", " and ": ", or with a key
+    a line, is as long as its keys and values say; so is any other without its white space. Only
+    when it is not are its keys counted.
     """
+    count = len(decoded)
+    if not count:
+        return []
     spaces = len(text) - 1
     for key, value in decoded.items():
         spaces -= len(key) + len(value) + 4
     if not spaces:
         return []
+    view = memoryview(text)
     # A space follows the first colon, as json.dumps writes it.
-    if spaces == 2 * len(decoded) - 1 and memoryview(text)[len(next(iter(decoded))) + 4] == 0x20:
+    if spaces == 2 * count - 1 and view[len(next(iter(decoded))) + 4] == 0x20:
+        return []
+    if spaces > 2 * count and view[1] == 0x0A and _is_indented(view, spaces, count):
         return []
     names: list[str] = []
 
@@ -124,6 +140,16 @@ def lost_keys(text: Raw | bytes, decoded: dict[str, Raw]) -> list[str]:
     json.loads(bytes(text), object_pairs_hook=collect, parse_int=str, parse_float=str)
     seen: set[str] = set()
     return [name for name in names if name in seen or seen.add(name)]  # type: ignore[func-returns-value]
+
+
+def _is_indented(view: memoryview, spaces: int, count: int) -> bool:
+    """Whether so many spaces are those of an object with a key a line, as json.dumps indents it."""
+    head = bytes(view[2:_DEEPEST_INDENT])
+    tail = bytes(view[-_DEEPEST_INDENT:-1])
+    before_key = len(head) - len(head.lstrip(b" "))
+    before_end = len(tail) - len(tail.rstrip(b" "))
+    lines = count * (before_key + 2) + before_end + 1
+    return spaces == lines and before_key > before_end and tail[-before_end - 1 :][:1] == b"\n"
 
 
 def escape_non_ascii(text: str) -> str:

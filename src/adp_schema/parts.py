@@ -20,6 +20,8 @@ from adp_schema import jsontext
 from adp_schema.jsontext import text_of
 
 JOINT = "\n\n"
+_ORDER = {"reasoning": 0, "text": 1}
+"""The order of plain parts; all others follow."""
 
 
 class Parts:
@@ -30,6 +32,7 @@ class Parts:
         self._ends = {"text": 0, "reasoning": 0}
         self._parts: list[dict[str, Any]] = []
         self._plain = True
+        self._last = 0
 
     def text(self, text: str, extra: dict[str, Any] | None = None) -> None:
         """Add a text."""
@@ -62,14 +65,15 @@ class Parts:
     def _add(self, part: dict[str, Any], extra: dict[str, Any] | None, *, plain: bool) -> None:
         if extra:
             part["extra"] = extra
-        self._plain = self._plain and plain and not extra
+        place = _ORDER.get(part["type"], 2)
+        self._plain = self._plain and plain and not extra and place >= self._last
+        self._last = place
         self._parts.append(part)
 
     def columns(self) -> dict[str, str]:
         """The columns text, reasoning and content, as far as they are filled."""
         out = {name: JOINT.join(words) for name, words in self._words.items() if words}
-        order = [{"reasoning": 0, "text": 1}.get(part["type"], 2) for part in self._parts]
-        if not self._plain or order != sorted(order):
+        if not self._plain:
             out["content"] = text_of(self._parts)
         return out
 

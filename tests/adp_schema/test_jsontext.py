@@ -103,3 +103,17 @@ def test_depth():
 def test_string_keeps_lone_surrogates():
     assert msgspec.json.encode(jsontext.string("a\ud83d")) == b'"a\\ud83d"'
     assert jsontext.string("a") == "a"
+
+
+@pytest.mark.parametrize("indent", [None, 1, 2, 8, 120])
+@pytest.mark.parametrize("again", [False, True])
+def test_keys_that_occur_twice_are_found_in_any_layout(indent, again):
+    source = {"a": 1, "key": {"b": [1, {"c": 2}], "d": {}}, "last": "x"}
+    text = json.dumps(source, indent=indent)
+    if again:
+        between = " " if indent is None else "\n"
+        text = text.replace('"last": ', f'"a": 2,{between}"last": ')
+    data = text.encode()
+    assert jsontext.lost_keys(data, jsontext.decode_object(data)) == (["a"] if again else [])
+    inner = jsontext.decode_object(data)["key"]
+    assert jsontext.lost_keys(inner, jsontext.decode_object(inner)) == []

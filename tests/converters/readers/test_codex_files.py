@@ -154,8 +154,8 @@ def test_planted_calls_are_found_once(seed, tmp_path):
     fresh = Rollout(planter, 5, paged=True, parent_thread_id=thread(1), source=spawn)
     fresh.work()
     fresh.spawn(7)
-    nested = Rollout(planter, 7, paged=True, parent_thread_id=thread(5),
-                     source={"subagent": {"thread_spawn": {"parent_thread_id": thread(5)}}})  # fmt: skip
+    source = {"subagent": {"thread_spawn": {"parent_thread_id": thread(5)}}}
+    nested = Rollout(planter, 7, paged=True, parent_thread_id=thread(5), source=source)
     nested.work()
     folder = tmp_path / "sessions"
     for rollout in (main, plain, copying, paged, heir, fresh, nested):

@@ -1,4 +1,4 @@
-"""Databases of agents that are torn, in use, older or half empty: all is said, nothing is changed."""
+"""Databases of agents that are torn, in use, older or half empty: nothing of them is changed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ import pytest
 import adp
 from adp_schema.errors import InputError
 from tests.converters.readers.test_databases import ROWS, make_database, tables_of
-from tests.effort import examples
 from tests.fuzz.readers import EXAMPLES
 
 DATABASES = pytest.mark.parametrize(("name", "file"), ROWS, ids=lambda value: str(value))

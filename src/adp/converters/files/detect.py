@@ -17,6 +17,7 @@ from adp_schema import jsontext
 
 _HEAD = 1 << 16
 _LINES_LOOK = 16 << 20
+_WHOLE = 64 << 20
 _BOM = b"\xef\xbb\xbf"
 _MAGIC = {b"\x1f\x8b": "gz", b"\x28\xb5\x2f\xfd": "zst"}
 _LFS = "it is a Git LFS pointer, not the data; get the data with: git lfs pull"
@@ -147,6 +148,8 @@ def _not_lines(place: InputPlace, limits: ConvertLimits) -> str | None:
 
 def _by_first_value(place: InputPlace, array: bool, limits: ConvertLimits) -> str:
     """Decide by what follows the first value, if anything does."""
+    if not array and _is_one_value(place, limits):
+        return "json"
     with InputStream(place, limits) as source:
         scanner = JsonScanner(source.file, _HEAD)
         scanner.next_byte()
@@ -159,6 +162,14 @@ def _by_first_value(place: InputPlace, array: bool, limits: ConvertLimits) -> st
         if not value.multiline and b"\n" in scanner.gap:
             return "jsonl"
         return "json_array" if array else "documents"
+
+
+def _is_one_value(place: InputPlace, limits: ConvertLimits) -> bool:
+    """Whether a file of moderate size is one JSON value; a quicker way to know it than to scan."""
+    most = min(_WHOLE, limits.record_bytes)
+    with InputStream(place, limits) as source:
+        data = source.file.read(most + 1)
+        return len(data) <= most and not source.fault and jsontext.is_valid(data.removeprefix(_BOM))
 
 
 def layout(

@@ -51,7 +51,7 @@ class BlockReader:
             elif jsontext.first_byte(item) == BRACE:
                 self.block(SourceObject(item, place, self.losses), step)
             else:
-                step.parts.opaque(jsontext.raw(jsontext.one_line(item)))
+                step.parts.opaque(jsontext.raw_line(item))
 
     def user_content(
         self, raw: Raw | None, path: str, add_step: Callable[[], StepDraft]
@@ -94,7 +94,7 @@ class BlockReader:
                 else:
                     self.part(block, observation.parts)
             else:
-                observation.parts.opaque(jsontext.raw(jsontext.one_line(item)))
+                observation.parts.opaque(jsontext.raw_line(item))
 
     def take_text(self, source: SourceObject, parts: Parts, *keys: str) -> str | None:
         """Take the string under the first of some keys as a text."""

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Raw
+
 from adp.converters.kit.source_object import SourceObject
 from adp_schema import extra_column
 from adp_schema.builder import RowBuilder
@@ -100,7 +102,7 @@ class TrajectoryDraft:
     branches: list[TrajectoryDraft] = field(default_factory=list)
     keeps: int | None = None
     kind: str = "alternate"
-    _constants: dict[str, bytes] = field(default_factory=dict)
+    _constants: dict[str, Raw] = field(default_factory=dict)
 
     def step(self, source: str, kind: str = "message", **columns: Any) -> StepDraft:
         """Add a step at the end."""
@@ -155,14 +157,18 @@ class TrajectoryDraft:
 
         A value that differs from the one that was kept stays in the object, for its ``extra``.
         """
+        values, constants = source.values, self._constants
         for key in keys:
-            raw = source.values.get(key)
+            raw = values.get(key)
             if raw is None:
                 continue
-            kept = self._constants.setdefault(key, bytes(raw))
-            if kept == bytes(raw):
-                del source.values[key]
+            kept = constants.get(key)
+            if kept is None:
+                constants[key] = raw
                 self.extra.setdefault(key, raw)
+            elif kept != raw:
+                continue
+            del values[key]
 
 
 def emit(
@@ -231,10 +237,16 @@ def merge_extra(target: dict[str, Any], more: dict[str, Any]) -> None:
     """
     for key, value in more.items():
         name, number = key, 1
-        while name in target and _text(target[name]) != _text(value):
+        while name in target and not _is_equal(target[name], value):
             number += 1
             name = f"{key}#{number}"
         target[name] = value
+
+
+def _is_equal(first: Any, second: Any) -> bool:
+    if isinstance(first, Raw) and isinstance(second, Raw) and first == second:
+        return True
+    return _text(first) == _text(second)
 
 
 def _text(value: Any) -> str:

@@ -78,10 +78,11 @@ def _fits(schema: Any) -> bool:
     kind = schema.get("type")
     kinds = kind if isinstance(kind, list) else [] if kind is None else [kind]
     properties, more = schema.get("properties") or {}, schema.get("additionalProperties")
-    inner = [schema[key] for key in ("items",) if schema.get(key) is not None]
-    inner += schema.get("anyOf") if isinstance(schema.get("anyOf"), list) else []
-    inner += properties.values() if isinstance(properties, dict) else [None]
-    inner += [more] if more is not None and not isinstance(more, bool) else []
+    choices = schema.get("anyOf")
+    inside = [schema["items"]] if schema.get("items") is not None else []
+    inside += choices if isinstance(choices, list) else []
+    inside += properties.values() if isinstance(properties, dict) else [None]
+    inside += [more] if more is not None and not isinstance(more, bool) else []
     required = schema.get("required") or []
     return (
         all(isinstance(it, str) and it in _TYPES for it in kinds)

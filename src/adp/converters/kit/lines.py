@@ -36,9 +36,11 @@ def log_lines(
         RecordError: no line is an object.
     """
     usable = 0
-    for index, raw in enumerate(_items(record.data)):
-        path = f"$[{index}]" if jsontext.first_byte(record.data) == BRACKET else "$"
-        data = _decodable(raw, builder)
+    items, valid = _items(record.data)
+    is_list = jsontext.first_byte(record.data) == BRACKET
+    for index, raw in enumerate(items):
+        path = f"$[{index}]" if is_list else "$"
+        data = raw if valid else _decodable(raw, builder)
         if data is not None and jsontext.first_byte(data) == BRACE:
             usable += 1
             yield SourceObject(data, path, losses), ""
@@ -51,14 +53,15 @@ def log_lines(
         raise RecordError("no line is a JSON object")
 
 
-def _items(data: bytes) -> list[Raw] | list[bytes]:
+def _items(data: bytes) -> tuple[list[Raw] | list[bytes], bool]:
+    """The lines, and whether it is known that each can be decoded."""
     if jsontext.first_byte(data) != BRACKET:
-        return [data]
+        return [data], False
     try:
         items: list[Raw] = jsontext.decode_array(data)
-        return items
+        return items, True
     except (msgspec.DecodeError, RecursionError):
-        return data[1:-1].split(_BETWEEN)
+        return data[1:-1].split(_BETWEEN), False
 
 
 def _decodable(raw: Raw | bytes, builder: RowBuilder) -> Raw | bytes | None:

@@ -35,7 +35,7 @@ class SourceObject:
         self.losses = losses
         self._children: dict[str, SourceObject] = {}
         self.values: dict[str, Raw] = {}
-        if raw is not None and jsontext.first_byte(raw) == BRACE:
+        if raw and memoryview(raw)[0] == BRACE:
             self.values = jsontext.decode_object(raw)
             report_lost(raw, self.values, path, losses)
 
@@ -48,11 +48,21 @@ class SourceObject:
     def first(self, key: str) -> int:
         """The first character of a value; 0 when the key is not there."""
         raw = self.values.get(key)
-        return 0 if raw is None else jsontext.first_byte(raw)
+        if raw is None:
+            return 0
+        first: int = memoryview(raw)[0]
+        return first if first != QUOTE else jsontext.first_byte(raw)
 
     def word(self, key: str) -> str:
         """The string under a key, which stays there; empty when there is none."""
-        return jsontext.decode_value(self.values[key]) if self.first(key) == QUOTE else ""
+        raw = self.values.get(key)
+        if raw is None:
+            return ""
+        try:
+            text: str = jsontext.decode_text(raw)
+        except msgspec.ValidationError:
+            return ""
+        return "" if text and text[0] == jsontext.NUMBER_MARK else text
 
     def words(self, key: str) -> list[str]:
         """The strings of the list under a key, which stays there."""
@@ -66,8 +76,9 @@ class SourceObject:
     def text(self, *keys: str) -> str | None:
         """Take the string under the first of some keys that has one."""
         for key in keys:
-            if self.first(key) == QUOTE:
-                text: str = jsontext.decode_value(self.values.pop(key))
+            raw = self.values.get(key)
+            if raw is not None and (text := _text_of(raw)) is not None:
+                del self.values[key]
                 return text
         return None
 
@@ -91,10 +102,10 @@ class SourceObject:
 
     def integer_at(self, key: str, bits: int = 64) -> int | None:
         """The integer under a key, which stays there; None when there is none of that size."""
-        first = self.first(key)
-        if not first or first not in NUMBER:
+        raw = self.values.get(key)
+        if raw is None or memoryview(raw)[0] not in NUMBER:
             return None
-        text = bytes(self.values[key]).decode("ascii")
+        text = bytes(raw).decode("ascii")
         value = integer(text, bits)
         return value if value is not None and str(value) == text else None
 
@@ -143,7 +154,7 @@ class SourceObject:
         if known is not None:
             return known
         inner = SourceObject(self.values.get(key), f"{self.path}.{key}", self.losses)
-        if inner:
+        if inner.values:
             del self.values[key]
             self._children[key] = inner
         return inner
@@ -231,6 +242,8 @@ class SourceObject:
     def rest(self) -> dict[str, Any]:
         """What nobody took: for ``extra``."""
         out: dict[str, Any] = dict(self.values)
+        if not self._children:
+            return out
         for key, inner in self._children.items():
             if left := inner.rest():
                 out[key] = left
@@ -244,6 +257,15 @@ class SourceObject:
 def one_line(value: Any) -> Any:
     """A value for a part or a list: JSON text stands on one line."""
     return jsontext.raw(jsontext.one_line(value)) if isinstance(value, Raw) else value
+
+
+def _text_of(raw: Raw) -> str | None:
+    """The string that a value is; None for another type, and for a number that was marked."""
+    try:
+        text: str = jsontext.decode_text(raw)
+    except msgspec.ValidationError:
+        return None
+    return None if text and text[0] == jsontext.NUMBER_MARK else text
 
 
 def embedded(text: str, path: str, losses: Losses) -> SourceObject:

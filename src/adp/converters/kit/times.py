@@ -15,6 +15,8 @@ from adp_schema.model import Columns
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SCALES = ((1e11, 1.0), (1e14, 1e3), (1e17, 1e6), (float("inf"), 1e9))
 """A number below the first is in units of which the second make a second."""
+_WRITTEN = (19, 20, 26, 27)
+"""How long the texts are that `write_time` makes."""
 
 
 def take_time(source: SourceObject, columns: Columns, *keys: str) -> None:
@@ -72,7 +74,7 @@ def time_of(raw: Raw | None) -> tuple[datetime | None, str | None, bool]:
         time, zoned = read_time(text)
         if time is None or jsontext.has_mark(text):
             return None, None, False
-        same = write_time(time, None, zoned=zoned is not False) == text
+        same = len(text) in _WRITTEN and write_time(time, None, zoned=zoned is not False) == text
         return time, None if same else text, bool(zoned)
     if first not in NUMBER:
         return None, None, False

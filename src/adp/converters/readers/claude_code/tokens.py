@@ -35,8 +35,9 @@ def set_tokens(
     """
     text = message.json_object("usage")
     if text is not None:
+        known = columns.get("usage")
         columns["usage"] = text
-        if counted:
+        if counted and text != known:  # most blocks of a response say the same
             record = SourceObject(text.encode("utf-8", "surrogatepass"), "usage", message.losses)
             set_usage(_whole(record), columns, _KEYS)
     if counted and source.first("costUSD"):

@@ -184,7 +184,7 @@ def usage_keys(record: SourceObject) -> UsageKeys:
 
 def line_of(value: Any) -> Any:
     """A value for ``extra``; JSON text stands on one line."""
-    return jsontext.raw(jsontext.one_line(value)) if isinstance(value, Raw) else value
+    return jsontext.raw_line(value) if isinstance(value, Raw) else value
 
 
 def set_error(source: SourceObject, draft: ObservationDraft) -> None:
