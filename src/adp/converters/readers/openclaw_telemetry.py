@@ -23,15 +23,11 @@ from adp.converters.kit.times import take_time
 from adp.converters.readers.pi import PiSession
 from adp.converters.reading import BRACE, BRACKET
 from adp_schema import jsontext
-from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
-from adp_schema.losses import Losses
-from adp_schema.protocols import Match, RawRecord
+from adp_schema.protocols import Match
 
-_KINDS = frozenset({
-    "message.in", "message.out", "message.sending", "agent.start", "agent.end", "tool.start",
-    "tool.end",
-})  # fmt: skip
+_KINDS = frozenset({"message.in", "message.out", "message.sending", "agent.start", "agent.end",
+                    "tool.start", "tool.end"})  # fmt: skip
 _TEXTS = {
     "message.in": ("user", "content"),
     "agent.start": ("user", "prompt"),
@@ -51,8 +47,7 @@ class GatewaySession:
         run: its trajectory.
         history: keys of the messages that it has.
         pending: events that wait for a message that says the same, with what they are.
-        calls: calls with their steps and places, in order; those that an event started are taken
-            away.
+        calls: calls that no event has started yet, in order, with their steps and places.
         open: calls that have started, by session key and tool.
     """
 
@@ -66,8 +61,8 @@ class GatewaySession:
 class TelemetryLog(PiSession):
     """The events of a file."""
 
-    def __init__(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
-        super().__init__(record, builder, losses)
+    def set_up(self) -> None:
+        """Make the sessions of the file."""
         self.sessions: dict[str, GatewaySession] = {}
         self.main: GatewaySession | None = None
 
@@ -94,9 +89,8 @@ class TelemetryLog(PiSession):
         name = key if _SUBAGENT in key else f"agent:{agent or 'main'}"
         session = self.sessions.get(name)
         if session is None:
-            session = self.sessions[name] = GatewaySession(TrajectoryDraft())
             columns = {"agent_name": "openclaw", "source_id": name, "session_id": name}
-            session.run.columns.update(columns)
+            session = self.sessions[name] = GatewaySession(TrajectoryDraft(columns))
         if _SUBAGENT not in key:
             self.main = session
         return session
@@ -106,11 +100,10 @@ class TelemetryLog(PiSession):
         session = self._of(source.word("sessionKey"), source.word("agentId"))
         if kind not in _KINDS:
             self.losses.unknown(f"record type {kind or 'without a type'}")
-        label = kind
         if kind == "agent.start" and source.first("messages") == BRACKET:
             self._history(source, session)
-            label = "agent.start with its history"
-        session.pending.append((label, source))
+            kind = "agent.start with its history"
+        session.pending.append((kind, source))
 
     def _history(self, source: SourceObject, session: GatewaySession) -> None:
         """The messages of a run so far: those that are new, or all, when others were dropped."""
@@ -118,12 +111,11 @@ class TelemetryLog(PiSession):
         source.drop("messages")
         keys = [message_key(message) for message in messages]
         known = len(session.history)
-        self.run = self.blocks.run = session.run
+        self.run = session.run
+        seen: set[bytes] = set()
         if keys[:known] != session.history:
             session.run.step("system", "context_edit", edit_boundary="replace", synthetic=True)
             seen, known = set(session.history), 0
-        else:
-            seen = set()
         for number in range(known, len(messages)):
             self._message(messages[number], f"{source.path}.messages[{number}]", session,
                           keys[number] in seen)  # fmt: skip
@@ -145,8 +137,6 @@ class TelemetryLog(PiSession):
             if not copied:
                 session.calls += [(step, place) for place in range(len(step.calls))]
 
-    # ---- events that no message says -------------------------------------------------------
-
     def _settle(self, session: GatewaySession) -> None:
         """Join the events of a session to its messages; the others become steps, in their order."""
         by_text: dict[tuple[str, str], list[StepDraft]] = {}
@@ -154,7 +144,7 @@ class TelemetryLog(PiSession):
         for step in fresh:
             text = step.parts.columns().get("text") or ""
             by_text.setdefault((str(step.columns["source"]), text), []).append(step)
-        self.run = self.blocks.run = session.run
+        self.run = session.run
         counts: Counter[tuple[str, str]] = Counter()
         for label, event in session.pending:
             kind = event.word("type")
@@ -177,8 +167,7 @@ class TelemetryLog(PiSession):
 
     def _join(self, event: SourceObject, key: str, step: StepDraft) -> None:
         """Put an event beside the step that says the same."""
-        if event.word(key):
-            event.drop(key)
+        event.text(key)
         if step.columns.get("timestamp") is None:
             take_time(event, step.columns, "timestamp")
         kind = event.word("type")
@@ -212,13 +201,10 @@ class TelemetryLog(PiSession):
         event.drop("type", "toolName")
         call: CallDraft = step.calls[place]
         call.columns["duration_ms"] = event.number("durationMs")
-        success = event.flag("success")
         if is_message:
-            rest: dict[str, Any] = event.rest()
-            if success is not None:
-                rest["success"] = success
-            merge_extra(call.extra, {"tool.end": rest})
+            merge_extra(call.extra, {"tool.end": event.rest()})
             return
+        success = event.flag("success")
         draft = self.run.observe({"name": name or None, "call_step": step, "call": place})
         draft.columns["is_error"] = None if success is None else not success
         self.blocks.result(event.take("result"), draft, f"{event.path}.result")

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from msgspec import Raw
 
 from adp.converters.files.sqlite import SqliteShape
-from adp.converters.kit.key_tables import take_columns
+from adp.converters.kit.key_tables import take_columns, take_tools
 from adp.converters.kit.session import LogReader, TreeLog, inner, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_end
@@ -42,7 +42,7 @@ WINDOW, EVENTS = "session_windows", "transcript_events"
 """The tables of OpenClaw's database: a session, and the lines of each."""
 
 _MOST = 1 << 28
-
+"""Bytes of the longest line that is decompressed."""
 
 HEADER = {"source_version": "version", "agent_model": "modelId", "started_at": "timestamp"}
 TURN = {"stop_reason": "stopReason", "response_id": "responseId"}
@@ -61,16 +61,8 @@ class PiSession(TreeLog):
         "custom": "note",
     }
     kept: ClassVar[frozenset[str]] = frozenset(
-        {
-            "model_change",
-            "thinking_level_change",
-            "label",
-            "session_info",
-            "reset",
-            "leaf",
-        }
+        {"model_change", "thinking_level_change", "label", "session_info", "reset", "leaf"}
     )
-
     _has_header = False
 
     def sources(self) -> Iterator[tuple[SourceObject, str]]:
@@ -189,8 +181,8 @@ class PiSession(TreeLog):
             self.blocks.content(data.take("content"), step, data.path)
             self.end_step(source, step)
             return
-        if kind == TOOLS and (tools := data.json_list("tools")) is not None:
-            self.run.columns["tools"], self.run.columns["tools_origin"] = tools, "recorded"
+        if kind == TOOLS:
+            take_tools(data, self.run.columns)
         self.keep(source)
 
 

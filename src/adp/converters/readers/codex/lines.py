@@ -83,3 +83,11 @@ class CodexLines(SessionLog):
             take_meta(self.run, source, payload, self.builder)
             return
         self.keep(source)
+
+    def drop_known(self, payload: SourceObject, turn_id: str) -> None:
+        """Take away the ids of the thread and the turn where they are those at hand."""
+        for key, known in (("thread_id", self.run.columns.get("source_id")),
+                           ("session_id", self.run.columns.get("session_id")),
+                           ("turn_id", turn_id)):  # fmt: skip
+            if known and payload.word(key) == known:
+                payload.drop(key)

@@ -180,22 +180,14 @@ class CodexSession(CodexLines):
     def usage_record(self, source: SourceObject) -> None:
         """What one response of the API has used."""
         payload = source.child("payload")
-        self._drop_known(payload)
+        self.drop_known(payload, self.items.turn_id)
         self.turns.usage_record(source, payload)
 
     def event(self, source: SourceObject) -> None:
         """What the program tells its user."""
         payload = source.child("payload")
-        self._drop_known(payload)
+        self.drop_known(payload, self.items.turn_id)
         self.events.read(source, payload, self._place)
-
-    def _drop_known(self, payload: SourceObject) -> None:
-        """Take away the ids of the thread and the turn where they are those at hand."""
-        for key, known in (("thread_id", self.run.columns.get("source_id")),
-                           ("session_id", self.run.columns.get("session_id")),
-                           ("turn_id", self.items.turn_id)):  # fmt: skip
-            if known and payload.word(key) == known:
-                payload.drop(key)
 
     def finish(self) -> None:
         """Join what events said."""

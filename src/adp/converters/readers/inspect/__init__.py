@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from msgspec import Raw
 
 from adp.converters.kit.drafts import TrajectoryDraft, emit
+from adp.converters.kit.key_tables import take_columns
 from adp.converters.kit.session import LogReader, SessionLog, first_item, inner, word
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.times import take_end, take_start
-from adp.converters.kit.usage import set_usage
+from adp.converters.kit.usage import add_totals, set_usage
 from adp.converters.readers.inspect.archive import MEMBERS, header_of, is_first, rest_of
 from adp.converters.readers.inspect.events import SampleEvents
 from adp.converters.readers.inspect.parts import (
@@ -58,10 +59,9 @@ class InspectLog(SessionLog):
             samples = source.objects("samples")
             if not samples:
                 raise SkipRecordError("the log holds no samples")
-            header = source
-            rest = {key: header.values[key] for key in list(header.values)}
+            rest = dict(source.values)
             for number, sample in enumerate(samples):
-                self._sample(sample, header, {} if number else rest)
+                self._sample(sample, source, {} if number else rest)
 
     def _member(self, sample: SourceObject) -> None:
         """A sample of an archive; the first one has what the other members say."""
@@ -70,10 +70,8 @@ class InspectLog(SessionLog):
         first = is_first(sample, files, header)
         self._sample(sample, header, rest_of(files, header, self.losses) if first else {})
 
-    # ---- a sample --------------------------------------------------------------------------
-
     def _sample(self, sample: SourceObject, header: SourceObject, rest: dict[str, Any]) -> None:
-        self.run = self.blocks.run = TrajectoryDraft()
+        self.run = TrajectoryDraft()
         columns, about = self.run.columns, inner(header.values, "eval")
         self._identity(sample, about)
         old = sample.child("transcript")
@@ -86,12 +84,8 @@ class InspectLog(SessionLog):
         events.read(sample.objects("events") or old.objects("events"))
         messages = events.finish(sample.items("messages"))
         self.blocks.run = self.run
-        if messages:
-            self.run.extra["messages"] = messages
-        if structure := events.structure():
-            self.run.extra["events"] = structure
-        if unused := events.unused():
-            self.run.extra["message_pool"] = unused
+        kept = {"messages": messages, "events": events.structure(), "message_pool": events.unused()}
+        self.run.extra.update({name: value for name, value in kept.items() if value})
         for name in ("scores", "score", "target"):
             if name in sample:
                 sample.values[name] = texts.resolve(sample.values[name])
@@ -128,8 +122,7 @@ class InspectLog(SessionLog):
         columns["agent_name"] = word(about, "solver") or self.agent
         columns["agent_model"] = word(about, "model") or None
         columns["source_version"] = word(inner(about, "packages"), "inspect_ai") or None
-        take_start(sample, columns, "started_at")
-        take_end(sample, columns, "completed_at")
+        take_columns(sample, columns, {"started_at": "started_at", "ended_at": "completed_at"})
 
     def _task(self, sample: SourceObject, texts: Attachments, events: SampleEvents) -> None:
         """The task: input, target, choices; the files and the setup of its sandbox."""
@@ -203,13 +196,12 @@ class InspectLog(SessionLog):
             return
         columns, model = self.run.columns, word(about, "model")
         columns["final_metrics"] = sample.json_object("model_usage")
+        totals = Counter[str]()
         for raw in [usage[model]] if model in usage else usage.values():
             record, part = SourceObject(raw, "$.model_usage", self.losses), Columns()
             set_usage(record, part, usage_keys(record))
-            for name in ("tokens_in", "tokens_out", "tokens_cached", "cost_usd"):
-                if name in part:
-                    total = f"total_{name}"
-                    columns[total] = (columns.get(total) or 0) + part[name]
+            totals.update(part)
+        add_totals(totals, columns)
 
 
 def _plain(raw: Raw) -> str:
