@@ -92,7 +92,7 @@ def _fits(schema: Any) -> bool:
         and all(isinstance(schema.get(key) or [], list) for key in ("enum", "examples", "anyOf"))
         and all(_is_number(schema.get(key)) for key in ("minimum", "maximum"))
         and all(_is_count(schema.get(key)) for key in ("minLength", "maxLength"))
-        and all(map(_fits, inner))
+        and all(map(_fits, inside))
     )
 
 
