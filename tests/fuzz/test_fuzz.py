@@ -14,12 +14,12 @@ from tests.fuzz.check import check
 from tests.fuzz.readers import check_reader
 
 RECORDS = sorted((Path(__file__).parent / "found").glob("*/*.json"))
-CASES = [path for path in RECORDS if path.parent.name not in READERS]
+WRITTEN = [path for path in RECORDS if path.parent.name not in READERS]
 LOGS = [path for path in RECORDS if path.parent.name in READERS]
 CASES = examples(360)
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+@pytest.mark.parametrize("path", WRITTEN, ids=lambda path: f"{path.parent.name}/{path.stem}")
 @pytest.mark.parametrize("target", sorted(BUILTIN))
 def test_a_record_that_was_found(path, target):
     name = path.parent.name
