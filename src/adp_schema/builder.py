@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 ROW_GROUP_BYTES = 32 << 20
 ROW_GROUP_ROWS = 10_000
-_MENDED = frozenset({"steps", "tool_calls", "observations", "links", "tasks"})
+_TABLES_WITH_MARKS = frozenset({"steps", "tool_calls", "observations", "links", "tasks"})
 
 
 @dataclass
@@ -365,7 +365,7 @@ class RowBuilder:
         return self._table("sources")
 
     def _add(self, table: str, columns: Columns) -> None:
-        if self._origin.marked and table in _MENDED:
+        if self._origin.marked and table in _TABLES_WITH_MARKS:
             extra_column.mend_row(columns, json_columns(table))
         self.rows[table].append(columns)
 

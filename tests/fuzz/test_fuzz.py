@@ -13,13 +13,13 @@ from tests.fuzz.cases import make
 from tests.fuzz.check import check
 from tests.fuzz.readers import check_reader
 
-FOUND = sorted((Path(__file__).parent / "found").glob("*/*.json"))
-FOUND_CASES = [path for path in FOUND if path.parent.name not in READERS]
-FOUND_LOGS = [path for path in FOUND if path.parent.name in READERS]
+RECORDS = sorted((Path(__file__).parent / "found").glob("*/*.json"))
+WRITTEN = [path for path in RECORDS if path.parent.name not in READERS]
+LOGS = [path for path in RECORDS if path.parent.name in READERS]
 CASES = examples(360)
 
 
-@pytest.mark.parametrize("path", FOUND_CASES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+@pytest.mark.parametrize("path", WRITTEN, ids=lambda path: f"{path.parent.name}/{path.stem}")
 @pytest.mark.parametrize("target", sorted(BUILTIN))
 def test_a_record_that_was_found(path, target):
     name = path.parent.name
@@ -27,7 +27,7 @@ def test_a_record_that_was_found(path, target):
         assert check(name, target, path.read_bytes().strip()).wrong is None
 
 
-@pytest.mark.parametrize("path", FOUND_LOGS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_a_log_that_was_found(path):
     outcome = check_reader(path.parent.name, path.read_bytes().strip())
     assert (outcome.read, outcome.wrong) == (True, None)

@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import Raw
 
+from adp.converters.kit.block_kinds import kind_by_keys
 from adp.converters.kit.drafts import ObservationDraft, StepDraft, TrajectoryDraft
 from adp.converters.kit.server_results import read_server_result
 from adp.converters.kit.source_object import SourceObject
@@ -148,7 +149,7 @@ class BlockReader:
         parts.opaque(block.rest_lines())
 
     def _kind(self, block: SourceObject) -> str:
-        kind = block.word("type") or _kind_by_keys(block)
+        kind = block.word("type") or kind_by_keys(block)
         return self.renamed.get(kind, kind)
 
     def blob(self, data: str, mime: str | None, parts: Parts, extra: dict[str, Any]) -> bool:
@@ -182,24 +183,6 @@ class BlockReader:
             extra = {**extra, "$mime": blob.mime}
         parts.media(media_id, extra)
         return True
-
-
-def _kind_by_keys(block: SourceObject) -> str:
-    """The type of a block that does not say it: Gemini's parts, and plain texts."""
-    return next((kind for key, kind in _BY_KEY.items() if key in block), "")
-
-
-_BY_KEY = {
-    "functionCall": "gemini_call",
-    "function_call": "gemini_call",
-    "functionResponse": "gemini_result",
-    "function_response": "gemini_result",
-    "inlineData": "gemini_blob",
-    "inline_data": "gemini_blob",
-    "fileData": "gemini_file",
-    "file_data": "gemini_file",
-    "text": "text",
-}
 
 
 def _text(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:

@@ -48,7 +48,7 @@ def rest_of(files: Mapping[str, bytes], header: SourceObject, losses: Losses) ->
         if path.endswith("/reductions.json"):
             rest["reductions"] = jsontext.raw(_json_list(data))
         elif _SUMMARIES.search(path):
-            losses.add(f"$.{path}", "summaries repeat the samples; they are not kept")
+            losses.add("$.summaries", "summaries repeat the samples; they are not kept")
     return rest
 
 
