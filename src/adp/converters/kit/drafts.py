@@ -141,7 +141,7 @@ class TrajectoryDraft:
                          edit_summary=step.parts.columns().get("text"))  # fmt: skip
 
     def roll_back(self, edit: StepDraft, count: int) -> None:
-        """Let a context edit take back the last prompts of the user, and what followed them."""
+        """Set the range that a rollback keeps: all before the last ``count`` prompts of a user."""
         prompts = [step for step in self.steps
                    if step.columns["source"] == "user" and step is not edit
                    and not step.columns.get("synthetic")]  # fmt: skip

@@ -76,7 +76,7 @@ class Exchange:
         return None if self.reply is None else apis.reply(self.reply, self.reply_kind)
 
     def rest(self) -> dict[str, Any]:
-        """What nobody took of objects that stood in strings, and of the pieces of a stream."""
+        """The keys that no column took of objects in strings, and of the pieces of a stream."""
         left = {key: rest for key, it in self.loose.items() if (rest := it.rest())}
         pieces = [rest for piece in self.pieces if (rest := piece.rest())]
         return left | ({"pieces": pieces} if pieces else {})

@@ -315,7 +315,7 @@ def _written(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_type(values: dict[str, Any]) -> dict[str, Any]:
-    """The rest of an item; the type is told by the name of a call unless it says more."""
+    """The rest of an item; the type goes where the kind of the row says it."""
     if bytes(values.get("type", b"")) in (b'"function_call"', b'"function_call_output"'):
         del values["type"]
     return values

@@ -240,7 +240,7 @@ class SourceObject:
             self.values.pop(key, None)
 
     def rest(self) -> dict[str, Any]:
-        """What nobody took: for ``extra``."""
+        """The keys that no column took: for ``extra``."""
         out: dict[str, Any] = dict(self.values)
         if not self._children:
             return out
@@ -250,7 +250,7 @@ class SourceObject:
         return out
 
     def rest_lines(self) -> dict[str, Any]:
-        """What nobody took, each value on one line: for a part, or for a list in ``extra``."""
+        """The same, each value on one line: for a part, or for a list in ``extra``."""
         return {key: one_line(value) for key, value in self.rest().items()}
 
 

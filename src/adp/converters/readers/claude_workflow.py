@@ -1,7 +1,7 @@
 """Workflows of Claude Code: the journal of a run, and the record of a run.
 
-``<sid>/subagents/workflows/<run>/journal.jsonl`` says when each agent began and what it gave
-back; ``<sid>/workflows/<run>.json`` is the run. Both become events with links to the agents.
+``<sid>/subagents/workflows/<run>/journal.jsonl`` has the start and the result of each agent;
+``<sid>/workflows/<run>.json`` is the run. Both become events with links to the agents.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class WorkflowLog(SessionLog):
             super().line(source)
 
     def agent_line(self, source: SourceObject) -> None:
-        """An agent began, or gave something back."""
+        """An agent began, or has a result."""
         step = self.run.step("environment", "event", visibility="none")
         take_time(source, step.columns, "timestamp")
         step.columns["text"] = source.text("result")

@@ -86,6 +86,6 @@ class TickReader:
 
 
 def rest_of(ticks: list[SourceObject]) -> list[dict[str, Any]]:
-    """What nobody took of the ticks, in their order; an empty list when that is nothing."""
+    """The keys of the ticks that no column took, in order; an empty list when there is none."""
     rests = [tick.rest() for tick in ticks]
     return rests if any(rests) else []

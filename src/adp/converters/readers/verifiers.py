@@ -218,7 +218,7 @@ def _parent(node: SourceObject, place: int) -> int | None:
 
 
 def _add_rest(draft: StepDraft | ObservationDraft, rest: dict[str, Any]) -> None:
-    """Keep what nobody took; empty lists are what every node has."""
+    """Keep the keys that no column took; empty lists are what every node has."""
     merge_extra(draft.extra, {key: it for key, it in rest.items() if it != Raw(b"[]")})
 
 

@@ -108,7 +108,7 @@ class ManagedSession(SessionLog):
         step.extra.update(source.rest())
 
     def _agent_turn(self, source: SourceObject) -> StepDraft:
-        """The turn of the request that runs; the events of it are told by their own ids."""
+        """The turn of the request that runs: each of its events has an id of its own."""
         if self.turn is None:
             self.turn = self.run.step("agent", "llm_turn")
             take_time(source, self.turn.columns, *self.time_keys)

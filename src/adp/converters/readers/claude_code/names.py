@@ -66,11 +66,11 @@ CONSTANT = (
 )  # fmt: skip
 """Values that nearly every record repeats."""
 
-NOISE = ("stop_sequence", "stop_details", "container", "context_management", "diagnostics")
+NULL_KEYS = ("stop_sequence", "stop_details", "container", "context_management", "diagnostics")
 """Keys of messages that are null nearly always."""
 
 EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,9})(?![\w.])")
 """How a failed command begins its result."""
 
-STUB = "<persisted-output>"
+PERSISTED_OUTPUT = "<persisted-output>"
 """How a result begins whose whole text lies in a file of its own."""

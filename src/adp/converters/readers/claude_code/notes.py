@@ -153,5 +153,5 @@ class ClaudeNotes(TreeLog):
         self.keep(source)
 
     def retract(self, source: SourceObject, key: str) -> None:
-        """Remember records that later ones take back; the list stays in ``extra``."""
+        """Note the uuids of retracted or superseded records; the list stays in ``extra``."""
         self.retracted.update(words(source.values.get(key)))

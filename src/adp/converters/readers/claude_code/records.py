@@ -45,8 +45,8 @@ def _node(
 ) -> str:
     """Whether a record is a prompt or a turn of the model, which alone begin branches."""
     if kind == "assistant":
-        made_up = message.word("model") == "<synthetic>"
-        return "" if made_up or source.first("isApiErrorMessage") == TRUE else "turn"
+        is_synthetic = message.word("model") == "<synthetic>"
+        return "" if is_synthetic or source.first("isApiErrorMessage") == TRUE else "turn"
     if kind != "user" or source.first("isMeta") == TRUE:
         return ""
     if source.first("isCompactSummary") == TRUE:

@@ -23,8 +23,8 @@ from adp.converters.readers.claude_code.names import (
     CONSTANT,
     EXIT_CODE,
     KEPT,
-    NOISE,
-    STUB,
+    NULL_KEYS,
+    PERSISTED_OUTPUT,
 )
 from adp.converters.readers.claude_code.notes import ClaudeNotes
 from adp.converters.readers.claude_code.records import TRUE, blocks_of, place_of, set_origin
@@ -136,7 +136,7 @@ class ClaudeSession(ClaudeNotes):
         for draft, _ in results:
             draft.columns |= {key: value for key, value in when.items() if key.startswith("time")}
             text = draft.parts.columns().get("text", "")
-            if text.startswith(STUB):
+            if text.startswith(PERSISTED_OUTPUT):
                 draft.columns["truncated"] = True
             code = EXIT_CODE.match(text) if draft.columns.get("is_error") else None
             if code and int(code[1]) < _INT32:
@@ -183,11 +183,14 @@ class ClaudeSession(ClaudeNotes):
         turn = (id(self.run), message.word("id"), self.copied)
         step = self._turns.get(turn) if turn[1] else None
         if step is None:
-            made_up = source.first("isApiErrorMessage") == TRUE or message.word("model") == _NOBODY
-            step = self.begin_step(source, "agent", "message" if made_up else "llm_turn")
+            is_synthetic = (
+                source.first("isApiErrorMessage") == TRUE
+                or message.word("model") == _SYNTHETIC_MODEL
+            )
+            step = self.begin_step(source, "agent", "message" if is_synthetic else "llm_turn")
             step.columns["response_id"] = message.text("id")
             step.columns["model"] = message.text("model")
-            if made_up:
+            if is_synthetic:
                 step.columns |= {"synthetic": True, "llm_call_count": 0, "loss_weight": 0.0}
             else:
                 self.run.columns.setdefault("agent_model", step.columns["model"])
@@ -208,7 +211,7 @@ class ClaudeSession(ClaudeNotes):
         for key, word in (("role", "assistant"), ("type", "message")):
             if message.word(key) == word:
                 message.drop(key)
-        message.drop(*(key for key in (*NOISE, "stop_reason") if message.first(key) == NULL))
+        message.drop(*(key for key in (*NULL_KEYS, "stop_reason") if message.first(key) == NULL))
         effort = source.text("effort")
         columns = {
             "stop_reason": message.text("stop_reason"),
@@ -229,7 +232,7 @@ class ClaudeSession(ClaudeNotes):
         merge_extra(step.extra, source.rest())
 
     def finish(self) -> None:
-        """Mark what was taken back, and say when the run was and how it ended."""
+        """Mark retracted records, link the sessions of copies, and set times and the ending."""
         for name in self.retracted & self.steps.keys():
             step = self.steps[name]
             if step.columns["kind"] != "event":
@@ -240,4 +243,4 @@ class ClaudeSession(ClaudeNotes):
 
 
 _INT32 = 1 << 31
-_NOBODY = "<synthetic>"
+_SYNTHETIC_MODEL = "<synthetic>"

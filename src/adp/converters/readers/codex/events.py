@@ -1,4 +1,4 @@
-"""The events of a Codex log: echoes of the conversation, ends of calls, and what else happened."""
+"""The events of a Codex log: repeated items, ends of calls, and events that stand alone."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from adp.converters.kit.times import take_time
 from adp.converters.kit.usage import OPENAI, set_totals
 from adp.converters.readers.codex.executions import KINDS
 from adp.converters.readers.codex.items import Items
+from adp.converters.readers.codex.repeated_items import block_texts
 from adp.converters.readers.codex.subagents import link_subagent, spawned_thread
 from adp.converters.readers.codex.turns import rest_of
-from adp.converters.readers.codex.twins import block_texts
 from adp.converters.reading import BRACE, NULL
 from adp_schema import jsontext
 from adp_schema.losses import Losses
 
-_MIRRORS = {
+_REPEATED = {
     "user_message": ("user", ("message",)),
     "UserMessage": ("user", ("content",)),
     "agent_message": ("assistant", ("message",)),
@@ -25,7 +25,7 @@ _MIRRORS = {
     "agent_reasoning_raw_content": ("reasoning", ("text",)),
     "Reasoning": ("reasoning", ("summary_text", "raw_content")),
 }
-"""Kinds that say again what an item says -> what the item is, and where the words are."""
+"""Kinds of events that repeat an item -> the role of the item, and the keys of its text."""
 _PLAIN = frozenset(
     {"task_started", "turn_started", "task_complete", "turn_complete", "turn_aborted",
      "turn.completed", "error", "warning", "stream_error", "context_compacted", "ContextCompaction",
@@ -64,9 +64,9 @@ class Events:
             self._turns.token_count(line, payload)
         elif kind == "item_completed" and payload.first("item") == BRACE:
             self._completed(line, payload, place)
-        elif kind in _MIRRORS:
+        elif kind in _REPEATED:
             payload.drop("type")
-            self._mirror(kind, line, payload, place)
+            self._read_repeated(kind, line, payload, place)
         elif kind in KINDS:
             payload.drop("type")
             self._execution(kind, line, payload)
@@ -77,28 +77,28 @@ class Events:
         item = payload.child("item")
         kind = item.word("type")
         payload.drop("type")
-        if kind in _MIRRORS:
-            self._mirror(kind, line, item, place)
+        if kind in _REPEATED:
+            self._read_repeated(kind, line, item, place)
         elif kind in KINDS:
             item.drop("type")
             self._execution(kind, line, item)
         else:
             self._plain(kind, line, item, "item_completed")
 
-    def _mirror(self, kind: str, line: SourceObject, item: SourceObject, place: int) -> None:
-        """An event that an item repeats adds to it; one that stands alone becomes a step."""
-        role, keys = _MIRRORS[kind]
+    def _read_repeated(self, kind: str, line: SourceObject, item: SourceObject, place: int) -> None:
+        """An event that repeats an item adds to it; one without an item becomes a step."""
+        role, keys = _REPEATED[kind]
         texts = [text for key in keys for text in block_texts(item.values.get(key))]
-        twins = self._items.twins
-        twin = twins.find(kind, role, texts, item.word("id"), place)
-        if twin is not None:
+        repeated = self._items.repeated
+        item_place = repeated.find(kind, role, texts, item.word("id"), place)
+        if item_place is not None:
             if role == "user":
-                self._items.confirmed.add(twin)
-            if twins.says(twin, texts):
+                self._items.confirmed.add(item_place)
+            if repeated.has_texts(item_place, texts):
                 for key in keys:
                     if _is_words(item, key, texts):
                         item.drop(key)
-            twins.tell(twin, kind, rest_of(line))
+            repeated.keep(item_place, kind, rest_of(line))
         elif texts or (role == "user" and item.first("images") == 0x5B):
             self._alone(kind, role, keys, line, item)
         else:
@@ -129,16 +129,16 @@ class Events:
             step.extra.setdefault("items", []).append(rest)
 
     def _execution(self, kind: str, line: SourceObject, item: SourceObject) -> None:
-        """What became of a call."""
+        """The end of a call, or an event inside one."""
         call = self._calls.take(kind, line, item)
         around = self._calls.running() if call is None else None
         if around is not None:
-            self._calls.child(kind, line, item, around)
+            self._calls.add_event(kind, line, item, around)
         elif call is None:
             step = self._turns.item()
             if "timestamp" not in step.columns:
                 take_time(line, step.columns, "timestamp")
-            call = self._calls.sole(kind, line, item, step)
+            call = self._calls.add_from_event(kind, line, item, step)
         if call is None:
             return
         thread = spawned_thread(item)
@@ -177,7 +177,7 @@ class Events:
         """The end of a turn of the user."""
         columns = self._run.columns
         self._turns.end()
-        self._calls.settle()
+        self._calls.end_turn()
         error = item.child("error")
         for name in ("error_message", "error_type"):
             columns.pop(name, None)

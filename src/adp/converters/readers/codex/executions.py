@@ -1,4 +1,4 @@
-"""What the events of a Codex log say about the carrying out of calls, joined to the calls.
+"""Events of a Codex log about the execution of calls, joined to the calls.
 
 An event has the id of its call, or an id of its own (``exec-<uuid>``). One of its own belongs to a
 call that asks for the same, to the call that is being carried out (an event of the environment,
@@ -94,7 +94,7 @@ class KnownCall:
 
 
 class Executions:
-    """The calls of a log, and what became of them."""
+    """The calls of a log, and the events about their execution."""
 
     def __init__(self, run: TrajectoryDraft, blocks: BlockReader) -> None:
         self.calls: list[KnownCall] = []
@@ -127,7 +127,7 @@ class Executions:
         call.reports.append((kind, outcome(item), {"type": kind, **rest_of(line)}))
         return call
 
-    def settle(self) -> None:
+    def end_turn(self) -> None:
         """The user's turn is over: nothing runs inside its calls any more."""
         self._settled = len(self.calls)
 
@@ -138,8 +138,10 @@ class Executions:
                 return call if call.observation is None and not call.reports else None
         return None
 
-    def sole(self, kind: str, line: SourceObject, item: SourceObject, step: StepDraft) -> KnownCall:
-        """Make a call of an event that is the only trace of one."""
+    def add_from_event(
+        self, kind: str, line: SourceObject, item: SourceObject, step: StepDraft
+    ) -> KnownCall:
+        """Add a call that only an event records."""
         columns: Columns = {"kind": "function", "name": kind, "call_id": None}
         columns["call_id"] = item.name("call_id", "callId", "id")
         if kind == "Extension" and item.word("kind"):
@@ -157,7 +159,9 @@ class Executions:
         call.reports.append((kind, outcome(item), {"type": kind, **rest_of(line)}))
         return call
 
-    def child(self, kind: str, line: SourceObject, item: SourceObject, around: KnownCall) -> None:
+    def add_event(
+        self, kind: str, line: SourceObject, item: SourceObject, around: KnownCall
+    ) -> None:
         """Keep an event inside a call as a step that no model sees."""
         columns = outcome(item)
         step = self._run.step("environment", "event", visibility="none")
@@ -195,7 +199,7 @@ class Executions:
         return None
 
     def finish(self) -> None:
-        """Add what was told to the results, or make the results that only events have."""
+        """Add what events report to the results, or make the results that only events have."""
         for call in self.calls:
             for number, (_, columns, rest) in enumerate(call.reports):
                 status = rest.get("status")

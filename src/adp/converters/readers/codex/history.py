@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from adp.converters.kit.drafts import ObservationDraft, StepDraft, TrajectoryDraft
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.readers.codex.twins import block_texts
+from adp.converters.readers.codex.repeated_items import block_texts
 
 _VARYING = ("id", "metadata", "internal_chat_message_metadata_passthrough")
 """Keys of an item that may differ between the item and its repetition."""

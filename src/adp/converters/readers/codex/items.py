@@ -13,9 +13,9 @@ from adp.converters.kit.times import take_time
 from adp.converters.readers.codex.executions import Executions
 from adp.converters.readers.codex.history import History
 from adp.converters.readers.codex.outputs import read_output
+from adp.converters.readers.codex.repeated_items import RepeatedItems, reasoning_texts
 from adp.converters.readers.codex.subagents import link_spawned
 from adp.converters.readers.codex.turns import ModelTurns, rest_of
-from adp.converters.readers.codex.twins import Twins, reasoning_texts
 from adp.converters.reading import NULL
 
 _INJECTED = re.compile(r"\s*<[a-z][a-z_ -]*>|# AGENTS\.md instructions")
@@ -57,11 +57,11 @@ class Items:
         blocks: BlockReader,
         turns: ModelTurns,
         executions: Executions,
-        twins: Twins,
+        repeated: RepeatedItems,
         history: History,
     ) -> None:
         self.run, self.blocks, self.turns = run, blocks, turns
-        self.executions, self.twins, self.history = executions, twins, history
+        self.executions, self.repeated, self.history = executions, repeated, history
         self.turn_id = ""
         self.confirmed: set[int] = set()
         self.doubtful: dict[int, StepDraft] = {}
@@ -82,7 +82,7 @@ class Items:
         method: Callable[..., Any] = getattr(self, name)
         step, observation = method(line, item, place)
         self.history.put(key, step, observation)
-        self.twins.put(place, step)
+        self.repeated.put(place, step)
         return True
 
     def _agent(self, line: SourceObject) -> StepDraft:

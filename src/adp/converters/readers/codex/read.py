@@ -1,7 +1,7 @@
 """Sessions of Codex: rollouts, early flat files, early documents, and forks of the format.
 
 A line has a time, a type and a payload. ``response_item`` lines are the conversation; ``event_msg``
-lines say much of it again, and some things that nothing else says (see `twins`, `executions`).
+lines repeat much of it, and record some things alone (see `repeated_items`, `executions`).
 Sources: the protocol of Codex from 0.2 to 0.160, and files of those versions.
 """
 
@@ -24,8 +24,8 @@ from adp.converters.readers.codex.executions import Executions
 from adp.converters.readers.codex.history import History
 from adp.converters.readers.codex.items import Items
 from adp.converters.readers.codex.lines import TYPES, CodexLines
+from adp.converters.readers.codex.repeated_items import RepeatedItems
 from adp.converters.readers.codex.turns import ModelTurns, rest_of
-from adp.converters.readers.codex.twins import Twins
 from adp.converters.reading import BRACE, BRACKET
 from adp_schema import jsontext
 from adp_schema.losses import Losses
@@ -58,11 +58,11 @@ class CodexSession(CodexLines):
         super().set_up()
         self.blocks.renamed = {"encrypted_content": "refusal"}  # kept whole, and known
         self.turns = ModelTurns(self.run)
-        self.twins = Twins()
+        self.repeated = RepeatedItems()
         self.history = History(self.run)
         self.executions = Executions(self.run, self.blocks)
         self.items = Items(
-            self.run, self.blocks, self.turns, self.executions, self.twins, self.history
+            self.run, self.blocks, self.turns, self.executions, self.repeated, self.history
         )
         self.events = Events(self.items)
         self._place = 0
@@ -92,11 +92,11 @@ class CodexSession(CodexLines):
         kind = self.kind_of(source)
         if kind == "response_item":
             item = source.child("payload")
-            self.twins.add(place, item)
+            self.repeated.add(place, item)
             if item.word("role") == "assistant" or item.word("type") in _ITEMS:
                 self._items_seen = True
         elif kind == "flat item":
-            self.twins.add(place, source)
+            self.repeated.add(place, source)
             self._items_seen = True
         elif kind == "event_msg":
             info = source.child("payload").child("info")
@@ -121,7 +121,7 @@ class CodexSession(CodexLines):
         header = source.child("session")
         self.header(header)
         for place, item in enumerate(source.objects("items")):
-            self.twins.add(place, item)
+            self.repeated.add(place, item)
             self._place = place
             self.flat_item(item)
         self.run.extra.update(source.rest())
@@ -193,7 +193,7 @@ class CodexSession(CodexLines):
         """Join what events said."""
         self.turns.end()
         self.executions.finish()
-        self.twins.finish()
+        self.repeated.finish()
         self.items.finish()
         self.events.finish()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.readers.codex.twins import block_texts
+from adp.converters.readers.codex.repeated_items import block_texts
 from adp.converters.reading import BRACE, NULL, QUOTE
 from adp_schema.model import Columns
 

@@ -15,7 +15,7 @@ from adp_schema.builder import RowBuilder
 
 _UUID7 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 """An id that begins with its time, so that ids sort by it."""
-_BURST = timedelta(seconds=1)
+_COPY_TIME = timedelta(seconds=1)
 """Lines of the parent are copied within this time."""
 
 
@@ -118,4 +118,4 @@ class CopiedContext:
             if _UUID7.fullmatch(turn) and _UUID7.fullmatch(self._thread):
                 return turn[:13] >= self._thread[:13]
         time = time_of(line.values.get("timestamp"))[0]
-        return time is not None and self._since is not None and time - self._since > _BURST
+        return time is not None and self._since is not None and time - self._since > _COPY_TIME

@@ -5,7 +5,7 @@ from __future__ import annotations
 from adp.converters.kit.drafts import ObservationDraft, StepDraft, TrajectoryDraft
 from adp.converters.kit.source_object import SourceObject, embedded
 from adp.converters.readers.codex.executions import KnownCall
-from adp.converters.readers.codex.twins import block_texts
+from adp.converters.readers.codex.repeated_items import block_texts
 from adp_schema.losses import Losses
 
 

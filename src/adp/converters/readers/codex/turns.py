@@ -13,7 +13,7 @@ from adp_schema.model import Columns
 
 
 def rest_of(line: SourceObject) -> dict[str, Any]:
-    """What nobody took of a line, with what is left of its payload, and of the item in that."""
+    """The keys of a line that no column took, with those of its payload and of the item in that."""
     left = line.rest()
     for key in ("payload", "item"):
         value = left.get(key)
@@ -122,7 +122,7 @@ class ModelTurns:
         """Give usage to the step that it is about; without new usage it only adds to ``extra``."""
         named = {kind: extra}
         latest = self.latest
-        if not columns or self._is_told(kind, columns):
+        if not columns or self._is_reported(kind, columns):
             if latest is not None and columns.get("usage", "") != latest.columns.get("usage"):
                 extra |= {"usage": jsontext.raw(columns["usage"])} if columns else {}
             if latest is None:
@@ -142,7 +142,7 @@ class ModelTurns:
         self._open = None
         return target
 
-    def _is_told(self, kind: str, columns: Columns) -> bool:
+    def _is_reported(self, kind: str, columns: Columns) -> bool:
         """Whether a report of the other kind has given this usage to the last step already."""
         step = self.latest
         if step is None or self._open is not None or kind == self._kind:

@@ -1,7 +1,7 @@
 """Sessions of Gemini CLI: a document, or a log in which the last line with an id holds.
 
 The log is folded: ``$set`` changes the header, ``$set.messages`` replaces the messages, and
-``$rewindTo`` takes back a message and all after it. What was taken back becomes a branch; what a
+``$rewindTo`` drops a message and all after it, which become a branch of the kind rewind; what a
 later version of a message says in another way stays with the message. Sources: the types of
 Gemini CLI up to 0.61, and files of it.
 """
@@ -206,7 +206,7 @@ class GeminiSession(TreeLog):
         take_outcome(source, draft, status)
 
     def note(self, source: SourceObject) -> None:
-        """What the program told its user; its type stays with it."""
+        """A notice of the program to its user; its type stays with it."""
         step = self.begin_step(source, "environment", "event")
         step.columns["visibility"] = "user"
         self.blocks.content(source.take("content"), step, f"{source.path}.content")

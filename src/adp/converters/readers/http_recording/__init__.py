@@ -38,22 +38,22 @@ class Recording(SessionLog):
 
     def read(self) -> None:
         """Read each conversation as a trajectory; what is none goes to the first one."""
-        self.talks: list[Conversation] = []
+        self.conversations: list[Conversation] = []
         self.others: list[tuple[SourceObject, dict[str, Any]]] = []
         head: dict[str, Any] = {}
         for entry in self._entries(head):
             self._entry(entry)
-        if not self.talks:
+        if not self.conversations:
             raise SkipRecordError("no request in it is one to a model")
-        first = self.talks[0].value
+        first = self.conversations[0].value
         first.extra.update(head)
         for entry, rest in self.others:
             step = first.step("environment", "event", visibility="none")
             take_time(entry, step.columns, "startedDateTime")
             rest.pop("startedDateTime", None) if "timestamp" in step.columns else None
             step.extra.update(rest)
-        for talk in self.talks:
-            emit(talk.value, self.builder)
+        for conversation in self.conversations:
+            emit(conversation.value, self.builder)
 
     def _entries(self, head: dict[str, Any]) -> list[SourceObject]:
         """The entries of a HAR file, or of a list."""
@@ -83,28 +83,28 @@ class Recording(SessionLog):
             raw = next((exchange.request.values.get(key) for key in _MESSAGES
                         if key in exchange.request), None)  # fmt: skip
             messages = items_of(raw)
-        talk, known = longest(self.talks, messages)
-        if talk is None:
-            talk = self._begin(entry, exchange)
-        self.run = self.blocks.run = talk.value
-        self._repeated(exchange, messages[:known], talk)
+        conversation, known = longest(self.conversations, messages)
+        if conversation is None:
+            conversation = self._begin(entry, exchange)
+        self.run = self.blocks.run = conversation.value
+        self._repeated(exchange, messages[:known], conversation)
         apis, steps = ModelApis(self.blocks), len(self.run.steps)
         if exchange.request is not None:
             apis.request(exchange.request, exchange.request_kind, skip=known)
-        talk.hear(messages)
+        conversation.note_prompt(messages)
         step = exchange.read_reply(apis)
-        talk.answered = step is not None
+        conversation.answered = step is not None
         for turn in self.run.steps[steps:]:
-            self.known_values[id(talk)].add(_words(turn))
+            self.known_values[id(conversation)].add(_words(turn))
         self._end(entry, exchange, step)
 
     def _begin(self, entry: SourceObject, exchange: Exchange) -> Conversation:
-        talk = Conversation(TrajectoryDraft())
-        self.talks.append(talk)
+        conversation = Conversation(TrajectoryDraft())
+        self.conversations.append(conversation)
         if not hasattr(self, "known_values"):
             self.known_values: dict[int, KnownValues] = {}
-        self.known_values[id(talk)] = KnownValues()
-        columns = talk.value.columns
+        self.known_values[id(conversation)] = KnownValues()
+        columns = conversation.value.columns
         if exchange.request is None:
             columns["tags"] = [REPLY_ONLY]
         headers = entry.child("request").objects("headers")
@@ -113,11 +113,13 @@ class Recording(SessionLog):
         for header in headers:
             if header.word("name").lower().encode() in _SESSIONS and header.word("value"):
                 columns["session_id"] = header.word("value")
-        return talk
+        return conversation
 
-    def _repeated(self, exchange: Exchange, messages: list[Raw], talk: Conversation) -> None:
+    def _repeated(
+        self, exchange: Exchange, messages: list[Raw], conversation: Conversation
+    ) -> None:
         """Messages that the trajectory has are read once; what they say anew is kept."""
-        known = self.known_values[id(talk)]
+        known = self.known_values[id(conversation)]
         left = [Raw(rest) for it in messages if (rest := known.rest(it)) is not None]
         if left:
             self.run.extra.setdefault("repeated", []).append(_list(left))

@@ -32,7 +32,7 @@ class KnownValues:
             self._pairs.add(_pair(key, value))
 
     def rest(self, raw: Raw | bytes) -> bytes | None:
-        """What a value says that nobody said; None when that is nothing.
+        """The part of a value that no step holds; None when there is none.
 
         Args:
             raw: JSON text.

@@ -1,4 +1,4 @@
-"""The events of a sample of Inspect AI: what models were asked and said, and what tools gave back.
+"""The events of a sample of Inspect AI: inputs and outputs of models, results of tools.
 
 Each model event repeats its input. A message is added to its trajectory when it is first seen; a
 list of messages that is kept says only which ones, ``[start, end]``, in the order in which they

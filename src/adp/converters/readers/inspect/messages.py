@@ -127,7 +127,7 @@ class SampleMessages:
         step.observations.append(draft)
 
     def _result(self, agent: SampleAgent, message: SourceObject) -> None:
-        """The result of a call as the model saw it, with the event that tells of the call."""
+        """The result of a call as the model saw it, with the event of the tool."""
         call_id = message.word("tool_call_id")
         draft = ObservationDraft({"name": message.text("function")}, message.text("tool_call_id"))
         agent.draft.observations.append(draft)

@@ -137,7 +137,7 @@ class OpencodeSession(OpencodeMessages):
         merge_extra(step.extra, source.rest())
 
     def finish(self) -> None:
-        """Messages that the user took back leave the main line."""
+        """Reverted messages (``revert.messageID``) become a branch of the kind rewind."""
         steps = self.run.steps
         names = [step.columns.get("native_id") for step in steps]
         if self.reverted and self.reverted in names[1:]:
@@ -231,7 +231,7 @@ class OpencodeReader(LogReader):
         return OpencodeWriter(trajectory, losses).lines()
 
     def embeds(self, branch: Trajectory) -> bool:
-        """Messages that were taken back stand at the end of their session."""
+        """Reverted messages stand at the end of their session."""
         return branch.branch_kind == "rewind" and branch.source_format == self.name
 
     def session_file(self, run: NamedRun) -> str:

@@ -1,4 +1,4 @@
-"""Events of a Codex log that say again what an item of the conversation says."""
+"""Items of the conversation that events of a Codex log repeat."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _ENOUGH = 8
 """Characters that a text must have for that."""
 
 
-class Twins:
+class RepeatedItems:
     """Finds the item that an event repeats, before or after it, each item for one event.
 
     An item is known by its place: the number of its line. A text of an item may be that of one of
     its blocks. The model's markup is cut from some events, so a text that only stands in the text
-    of an item nearby is a twin, too.
+    of an item nearby is repeated, too.
     """
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class Twins:
                 return place
         return None
 
-    def says(self, place: int, texts: Iterable[str]) -> bool:
+    def has_texts(self, place: int, texts: Iterable[str]) -> bool:
         """Whether the item at a place holds these texts word for word."""
         known = self._texts.get(place, ("", []))[1]
         return all(text in known for text in texts)
@@ -90,13 +90,13 @@ class Twins:
         """Note the step that an item has become."""
         self._steps[place] = step
 
-    def tell(self, place: int, name: str, more: dict[str, Any]) -> None:
-        """Keep what an event says beyond its item."""
+    def keep(self, place: int, name: str, more: dict[str, Any]) -> None:
+        """Keep the values of an event that its item does not have."""
         self._answered.add((name, place))
         self._more.append((place, name, more))
 
     def finish(self) -> None:
-        """Add what the events said to the steps of their items."""
+        """Add the values of the events to the steps of their items."""
         for place, name, more in self._more:
             step = self._steps.get(place)
             if step is not None and more:
