@@ -195,6 +195,7 @@ DOCUMENTS: dict[str, Any] = {
     "run_metadata": {
         "sample_id": 1, "truncated": False, "terminated": True, "total_time_steps": 3,
     },
+    "session_metadata": {"session_id": "1", "stats": {"steps": 5}, "environment": {}},
     "conversation_state": {
         "id": "1", "agent": {"llm": {"model": "m"}}, "workspace": {}, "persistence_dir": "/",
     },
