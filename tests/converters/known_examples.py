@@ -40,6 +40,10 @@ LINES: dict[str, list[Any]] = {
         {"id": "1", "timestamp": "t", "type": "user", "content": "hi"},
         {"$set": {"lastUpdated": "t"}},
     ],
+    "kimi_cli_wire": [
+        {"type": "metadata", "protocol_version": "1.9"},
+        {"timestamp": 1.5, "message": {"type": "StepBegin", "payload": {"n": 1}}},
+    ],
     "openclaw": [
         {"type": "session", "version": 3, "id": "1", "timestamp": "t", "cwd": "/h/.openclaw"},
         {"type": "message", "id": "2", "parentId": None, "message": _USER},
