@@ -31,6 +31,10 @@ LINES: dict[str, list[Any]] = {
         {"id": "1", "timestamp": "t", "type": "user", "content": "hi"},
         {"$set": {"lastUpdated": "t"}},
     ],
+    "kimi_cli_wire": [
+        {"type": "metadata", "protocol_version": "1.9"},
+        {"timestamp": 1.5, "message": {"type": "StepBegin", "payload": {"n": 1}}},
+    ],
     "openclaw": [
         {"type": "session", "version": 3, "id": "1", "timestamp": "t", "cwd": "/h/.openclaw"},
         {"type": "message", "id": "2", "parentId": None, "message": _USER},
@@ -163,6 +167,7 @@ DOCUMENTS: dict[str, Any] = {
     "run_metadata": {
         "sample_id": 1, "truncated": False, "terminated": True, "total_time_steps": 3,
     },
+    "session_metadata": {"session_id": "1", "stats": {"steps": 5}, "environment": {}},
     "conversation_state": {
         "id": "1", "agent": {"llm": {"model": "m"}}, "workspace": {}, "persistence_dir": "/",
     },

@@ -31,6 +31,17 @@ _ANSWERED = either(
     *(has(key) for key in ("answer", "answers", "ground_truth", "expected_tool", "Golden_Answers"))
 )
 
+_ABOUT_A_SESSION = either(
+    both(has("session_id", "stats", "environment"), lacks("messages")),
+    has("session_id", "cwd", "session_state"),
+    has("agents", "workDir", "lastPrompt"),
+    has("info", "session_summary", "num_messages"),
+    has("turnCount", "userMessageCount", "assistantMessageCount"),
+    has("conversationId", "layout", rows=LIST),
+    both(has(agentType=TEXT), only("agentType", "description", "toolUseId", "spawnDepth")),
+)
+"""What agents keep beside the log of a session."""
+
 
 def _holds_no_objects(row: dict[str, Any]) -> bool:
     return not any(map(objects, row.values()))
@@ -88,6 +99,11 @@ _TESTS: tuple[tuple[str, str, Test], ...] = (
         "run_metadata",
         "the metadata of a run",
         first(has("sample_id", "truncated", "terminated", "total_time_steps")),
+    ),
+    (
+        "session_metadata",
+        "what an agent keeps beside the log of a session",
+        kept_as("object", first(_ABOUT_A_SESSION)),
     ),
     (
         "conversation_state",

@@ -88,6 +88,11 @@ FORMATS: tuple[KnownFormat, ...] = (
     KnownFormat("openclaw", "an OpenClaw session", some(_OPENCLAW)),
     KnownFormat("pi", "a Pi session", some(both(_SESSION, no(_OPENCLAW)))),
     KnownFormat("pi_message", "one message of a Pi session", first(_PI_MESSAGE)),
+    KnownFormat(
+        "kimi_cli_wire",
+        "what Kimi CLI recorded beside context.jsonl, which has the messages",
+        some(has("timestamp", message=has("payload", type=TEXT))),
+    ),
     KnownFormat("droid", "a Droid session", some(has(type=word("session_start"), id=TEXT))),
     KnownFormat(
         "copilot_cli",

@@ -47,14 +47,15 @@ class GatewaySession:
         run: its trajectory.
         history: keys of the messages that it has.
         pending: events that wait for a message that says the same, with what they are.
-        calls: calls that no event has started yet, in order, with their steps and places.
+        calls: calls of messages, by tool and arguments, with their steps and places in order;
+            those that an event started are taken away.
         open: calls that have started, by session key and tool.
     """
 
     run: TrajectoryDraft
     history: list[bytes] = field(default_factory=list)
     pending: list[tuple[str, SourceObject]] = field(default_factory=list)
-    calls: list[tuple[StepDraft, int]] = field(default_factory=list)
+    calls: dict[tuple[Any, Any], list[tuple[StepDraft, int]]] = field(default_factory=dict)
     open: dict[tuple[str, str], list[tuple[StepDraft, int, bool]]] = field(default_factory=dict)
 
 
@@ -134,8 +135,8 @@ class TelemetryLog(PiSession):
         self.message(line)
         for step in session.run.steps[before:]:
             step.columns["is_copied_context"] = copied or None
-            if not copied:
-                session.calls += [(step, place) for place in range(len(step.calls))]
+            for place, call in enumerate(step.calls if not copied else []):
+                session.calls.setdefault(_key_of(call.columns), []).append((step, place))
 
     def _settle(self, session: GatewaySession) -> None:
         """Join the events of a session to its messages; the others become steps, in their order."""
@@ -177,16 +178,16 @@ class TelemetryLog(PiSession):
     def _start(self, event: SourceObject, session: GatewaySession) -> None:
         name, raw = event.word("toolName"), event.take("params")
         columns = call_columns(name or None, None, raw)
-        same = next((it for it in session.calls if _is_call(it, columns)), None)
-        if same is not None:
-            session.calls.remove(same)
-            step, place = same
+        same = session.calls.get(_key_of(columns))
+        is_message = bool(same)
+        if same:
+            step, place = same.pop(0)
         else:
             step = self.run.step("agent", "llm_turn")
             step.call(columns)
             place = 0
         key = (event.word("sessionKey"), name)
-        session.open.setdefault(key, []).append((step, place, same is not None))
+        session.open.setdefault(key, []).append((step, place, is_message))
         event.drop("type", "toolName")
         merge_extra(step.calls[place].extra, {"tool.start": event.rest()})
 
@@ -224,12 +225,10 @@ class TelemetryLog(PiSession):
                             session.run.link("subagent", step, call=place, target_id=name)
 
 
-def _is_call(item: tuple[StepDraft, int], columns: dict[str, Any]) -> bool:
-    """Whether a call of a message is the one that an event speaks of."""
-    call = item[0].calls[item[1]].columns
-    texts = [it.get("arguments") for it in (call, columns)]
-    keys = [None if text is None else message_key(jsontext.raw(text)) for text in texts]
-    return call.get("name") == columns["name"] and keys[0] == keys[1]
+def _key_of(columns: dict[str, Any]) -> tuple[Any, Any]:
+    """What calls are compared by: the tool, and the arguments however they are written."""
+    text = columns.get("arguments")
+    return columns.get("name"), None if text is None else message_key(jsontext.raw(text))
 
 
 class TelemetryReader(LogReader):
