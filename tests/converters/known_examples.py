@@ -162,7 +162,6 @@ DOCUMENTS: dict[str, Any] = {
     "harbor_job": {"job_name": "j", "jobs_dir": "jobs", "n_attempts": 1, "agents": []},
     "nemo_gym_tasks": {"responses_create_params": {"input": "Add."}, "expected_answer": "3"},
     "tau2_settings": {"timestamp": "t", "info": {"agent_info": {}, "user_info": {}}, "tasks": []},
-    "tooleval": {"7": {"query": "q", "available_tools": [], "answer": {"answer_details": []}}},
     "fireact": {"7": {"reward": True, "em": True, "f1": 1.0, "pred": "p", "traj": [_USER]}},
     "atif_by_name": {"parent": {"schema_version": "ATIF-v1.6", "steps": []}},
     "openai_responses": {"id": "1", "object": "response", "output": [{"type": "message"}]},

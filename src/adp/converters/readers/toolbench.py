@@ -8,7 +8,6 @@ The messages that each turn was asked with are kept once, and referred to by the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from msgspec import Raw
@@ -20,6 +19,7 @@ from adp.converters.kit.model_apis import take_tools
 from adp.converters.kit.session import LogReader, SessionLog, inner
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.tree import EntryLine, split
+from adp.converters.readers.toolbench_nodes import AnswerNode, chain_nodes, tree_nodes
 from adp.converters.reading import BRACE, BRACKET
 from adp_schema import jsontext
 from adp_schema.errors import RecordError
@@ -28,30 +28,6 @@ from adp_schema.protocols import Match
 _FINE = (0, 3, 4)
 """Codes of observations: an answer, the end, giving up; all others are errors."""
 _TURN = frozenset({"Thought", "Action"})
-
-
-@dataclass
-class AnswerNode:
-    """A node of the tree.
-
-    Attributes:
-        source: what it says.
-        parent: place of the node that it follows; None for the first one.
-        kind: its type.
-        text: its description.
-        is_finished: whether the answer was found below it.
-    """
-
-    source: SourceObject
-    parent: int | None
-    kind: str = ""
-    text: str = ""
-    is_finished: bool = False
-
-    def __post_init__(self) -> None:
-        self.kind = self.source.word("node_type")
-        self.text = self.source.word("description")
-        self.is_finished = bytes(self.source.values.get("finished", b"")) == b"true"
 
 
 class ToolBenchAnswer(SessionLog):
@@ -66,7 +42,7 @@ class ToolBenchAnswer(SessionLog):
             RecordError: there is no tree and no chain.
         """
         about = source.child("answer_generation")
-        nodes = self._tree(source) if "tree" in source else self._chains(source)
+        nodes = tree_nodes(source) if "tree" in source else chain_nodes(source)
         if not nodes:
             raise RecordError("there is neither a tree nor a chain")
         columns, finish = self.run.columns, about.text("finish_type")
@@ -84,34 +60,7 @@ class ToolBenchAnswer(SessionLog):
         self._line(split(names, parents, ends[-1] if ends else None), 0)
         self.run.extra.update(source.rest())
 
-    # ---- nodes -----------------------------------------------------------------------------
-
-    def _tree(self, source: SourceObject) -> list[AnswerNode]:
-        """The nodes of a tree, each before those that follow it."""
-        tree = source.child("tree")
-        nodes: list[AnswerNode] = []
-        todo: list[tuple[SourceObject, int | None]] = [(tree.take_child("tree"), None)]
-        while todo:
-            item, parent = todo.pop()
-            place = len(nodes)
-            nodes.append(AnswerNode(item, parent))
-            todo += [(child, place) for child in reversed(item.objects("children"))]
-            if bytes(item.values.get("children", b"")) == b"[]":
-                item.drop("children")
-        return nodes
-
-    def _chains(self, source: SourceObject) -> list[AnswerNode]:
-        """The nodes of single chains, which all begin with the same prompt."""
-        nodes = [AnswerNode(SourceObject(None, "$", self.losses), None)]
-        tries = source.objects("trys")
-        for item in tries:
-            parent = 0
-            for node in item.objects("chain"):
-                nodes.append(AnswerNode(node, parent))
-                parent = len(nodes) - 1
-        if any(rests := [item.rest() for item in tries]):
-            source.values["trys"] = jsontext.raw(jsontext.text_of(rests))
-        return nodes if len(nodes) > 1 else []
+    # ---- the prompt, and lists that repeat ------------------------------------------------
 
     def _prompt(self, about: SourceObject) -> None:
         """What the first turn was asked with: the system prompt and the query."""
