@@ -186,8 +186,13 @@ class ResponseItems:
             return
         rest.pop("type", None)
         for piece, text in texts:
+            left = piece.rest()
+            if piece.word("type") in ("summary_text", "reasoning_text"):
+                left.pop("type")
+            if left and "pieces" not in rest:
+                rest["piece"] = left
             step.parts.reasoning(self.blocks.builder.text(text or ""), _written(rest))
-            rest = {} if text is not None else {"piece": piece.rest()}
+            rest = {}
 
     def _call(self, source: SourceObject, kind: str) -> None:
         if kind not in CALLS:

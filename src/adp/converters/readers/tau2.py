@@ -21,7 +21,7 @@ from adp.converters.kit.times import take_end, take_start, take_time
 from adp.converters.kit.usage import OPENAI, take_usage
 from adp.converters.readers.tau2_ticks import SIDES, TickReader, rest_of
 from adp.converters.reading import BRACE, NULL
-from adp_schema import extra_column
+from adp_schema import extra_column, jsontext
 from adp_schema.model import Columns
 from adp_schema.protocols import Match, SkipRecordError
 
@@ -62,18 +62,21 @@ class Tau2Results(SessionLog):
     def _all(self, results: SourceObject, runs: list[SourceObject], has_rest: bool) -> None:
         info = results.values.get("info")
         about = SourceObject(info, "$.info", self.losses)
-        for task in results.objects("tasks"):
-            self._task(task, word(inner(about.values, "environment_info"), "domain_name"))
+        domain = word(inner(about.values, "environment_info"), "domain_name")
+        left = [task.rest() for task in results.objects("tasks") if not self._task(task, domain)]
+        if left:
+            results.values["tasks"] = jsontext.raw(jsontext.text_of(left))
         for number, simulation in enumerate(runs):
             self._simulation(simulation, about)
             if has_rest and not number and (rest := results.rest()):
                 self.run.extra["results"] = rest
             emit(self.run, self.builder)
 
-    def _task(self, source: SourceObject, domain: str) -> None:
+    def _task(self, source: SourceObject, domain: str) -> bool:
+        """Add a task; False for one without an id."""
         task: Columns = {"task_id": source.name("id"), "environment": domain or None}
         if task["task_id"] is None:
-            return
+            return False
         scenario = source.child("user_scenario")
         task["instruction"] = scenario.text("instructions") or scenario.child("instructions").text(
             "task_instructions"
@@ -86,6 +89,7 @@ class Tau2Results(SessionLog):
         task["environment_config"] = source.json_object("initial_state")
         task["extra"] = extra_column.pack(source.rest())
         self.builder.task({key: value for key, value in task.items() if value is not None})
+        return True
 
     # ---- a simulation ----------------------------------------------------------------------
 

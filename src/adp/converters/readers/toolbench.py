@@ -14,7 +14,7 @@ from msgspec import Raw
 
 from adp.converters.kit.blocks import call_columns
 from adp.converters.kit.chat import MessagePool, chat_message
-from adp.converters.kit.drafts import StepDraft, TrajectoryDraft
+from adp.converters.kit.drafts import StepDraft, TrajectoryDraft, merge_extra
 from adp.converters.kit.model_apis import take_tools
 from adp.converters.kit.session import LogReader, SessionLog, inner
 from adp.converters.kit.source_object import SourceObject
@@ -58,7 +58,7 @@ class ToolBenchAnswer(SessionLog):
         ends = [place for place, node in enumerate(nodes) if node.is_finished]
         self.nodes = nodes
         self._line(split(names, parents, ends[-1] if ends else None), 0)
-        self.run.extra.update(source.rest())
+        merge_extra(self.run.extra, source.rest())
 
     # ---- the prompt, and lists that repeat ------------------------------------------------
 
@@ -141,7 +141,7 @@ class ToolBenchAnswer(SessionLog):
             return None
         if node.kind in _TURN:
             step = self._add(node, step)
-            source.drop("description")
+            source.text("description")
         else:
             step = step or self.run.step("agent", "llm_turn")
             self._input(node, step)
