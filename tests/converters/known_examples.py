@@ -159,6 +159,7 @@ DOCUMENTS: dict[str, Any] = {
         "history": [], "info": {},
     },
     "tau2_tasks": [{"id": "1", "user_scenario": {}, "evaluation_criteria": {}}],
+    "harbor_trial": {"task_name": "t", "trial_name": "t__1", "verifier_result": {"rewards": {}}},
     "harbor_job": {"job_name": "j", "jobs_dir": "jobs", "n_attempts": 1, "agents": []},
     "nemo_gym_tasks": {"responses_create_params": {"input": "Add."}, "expected_answer": "3"},
     "tau2_settings": {"timestamp": "t", "info": {"agent_info": {}, "user_info": {}}, "tasks": []},
