@@ -91,3 +91,32 @@ def test_real_files(path, tmp_path):
     texts = rows.all("select text from steps where source = 'agent' and text is not null")
     assert sorted(it["text"] for it in texts) == thoughts
     assert rows.count("observations", "call is not null") == rows.count("observations")
+
+
+def test_answers_of_tooleval():
+    rows = example("tooleval", "answers.json")
+    mains = [run for run in rows["trajectories"] if "parent_id" not in run]
+    assert [(run["source_id"], run["agent_name"]) for run in mains] == [
+        ("1103", "chatgpt_DFS"), ("79353", "chatgpt_CoT"),
+    ]  # fmt: skip
+    assert [step["source"] for step in of(rows, mains[0], "steps")] == [
+        "system", "user", "agent", "environment",
+    ]  # fmt: skip
+    branches = [run for run in rows["trajectories"] if "parent_id" in run]
+    assert [run["parent_step"] for run in branches] == [2, 0]
+    assert [task["task_id"] for task in rows["tasks"]] == ["1103", "79353"]
+
+
+@pytest.mark.parametrize("path", real("eval/toolbench/tooleval*.json"))
+def test_real_answers_of_tooleval(path, tmp_path):
+    document = json.loads(path.read_text(encoding="utf-8"))
+    rows = Rows([path], tmp_path / "store")
+    todo = [node for it in document.values() for node in it["answer"]["answer_details"]]
+    roles: list[str] = []
+    while todo:
+        node = todo.pop()
+        roles.append(node["role"])
+        todo += node.get("next", [])
+    assert rows.count("trajectories", "parent_id is null") == len(document)
+    assert rows.count("observations") == roles.count("tool")
+    assert rows.count("steps") == len(roles) - roles.count("tool")

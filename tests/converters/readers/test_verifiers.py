@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from tests.converters.readers.samples_store import example
+from tests.fuzz.leaves import read_lines
 from tests.fuzz.readers import EXAMPLES
 
 TRACES = [
@@ -91,3 +92,27 @@ def test_rows_of_results():
     assert [(step["source"], step["text"]) for step in plain["steps"]] == [
         ("user", "Translate the word house to German."), ("agent", "Haus, it is said."),
     ]  # fmt: skip
+
+
+def test_a_prompt_that_changes_each_turn_is_no_other_agent():
+    """The tree with the last turn has the whole conversation."""
+    nodes = [
+        {"parent": None, "message": {"role": "system", "content": "It is noon."}, "sampled": False},
+        {"parent": 0, "message": {"role": "user", "content": "Go on."}, "sampled": False},
+        {"parent": 1, "message": {"role": "assistant", "content": "First."}, "sampled": True},
+        {"parent": None, "message": {"role": "system", "content": "It is one."}, "sampled": False},
+        {"parent": 3, "message": {"role": "user", "content": "Go on."}, "sampled": False},
+        {"parent": 4, "message": {"role": "assistant", "content": "First."}, "sampled": False},
+        {"parent": 5, "message": {"role": "assistant", "content": "Second."}, "sampled": True},
+    ]
+    trace = {**TRACES[0], "nodes": nodes, "calls": []}
+    rows = read_lines("verifiers", json.dumps(trace).encode()).rows
+    main, other = rows["trajectories"]
+    assert other["branch_kind"] == "alternate"
+    assert [step["native_id"] for step in of(rows, main, "steps")] == ["3", "4", "5", "6"]
+
+
+def test_a_trace_without_messages_is_read():
+    trace = {**TRACES[1], "nodes": [], "id": "empty"}
+    rows = read_lines("verifiers", json.dumps(trace).encode()).rows
+    assert rows["trajectories"][0]["source_id"] == "empty"

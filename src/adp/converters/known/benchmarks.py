@@ -92,14 +92,6 @@ FORMATS: tuple[KnownFormat, ...] = (
         "tau_bench_few_shot", "tau-bench examples as text", first(has(messages_display=TEXT))
     ),
     KnownFormat(
-        "tooleval",
-        "ToolEval answers",
-        kept_as(
-            "object",
-            first(values(some(has("query", "available_tools", answer=has("answer_details"))))),
-        ),
-    ),
-    KnownFormat(
         "fireact",
         "FireAct runs",
         kept_as("object", first(values(some(has("traj", "em", "f1", "pred"))))),

@@ -121,6 +121,15 @@ _TESTS: tuple[tuple[str, str, Test], ...] = (
         first(both(has("id", "user_scenario", "evaluation_criteria"), lacks("messages"))),
     ),
     (
+        "harbor_trial",
+        "the outcome of a trial of Harbor, whose trajectory is not there",
+        first(
+            both(
+                has("task_name", "trial_name"), either(has("verifier_result"), has("agent_result"))
+            )
+        ),
+    ),
+    (
         "harbor_job",
         "the settings or the summary of a job of Harbor",
         first(

@@ -56,6 +56,7 @@ READERS = {
     "llamafactory_v1": "adp.converters.readers.llamafactory_v1:CONVERTER",
     "xlam": "adp.converters.readers.xlam:CONVERTER",
     "toolbench": "adp.converters.readers.toolbench:CONVERTER",
+    "tooleval": "adp.converters.readers.tooleval:CONVERTER",
     "otlp": "adp.converters.readers.otlp:CONVERTER",
 }
 """Name -> ``module:ATTRIBUTE``."""

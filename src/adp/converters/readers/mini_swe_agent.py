@@ -71,7 +71,9 @@ class MiniSweAgentRun(SessionLog):
         stats = info.child("model_stats")
         columns["total_cost_usd"] = stats.number("instance_cost")
         model = word(inner(info.child("config").values, "model"), "model_name")
-        columns["agent_model"] = model or columns.get("agent_model")
+        columns["agent_model"] = (
+            model or word(info.values, "model_name") or columns.get("agent_model")
+        )
         if info.word("traceback") or info.word("exception_str"):
             columns["error_message"] = info.text("exception_str") or info.text("traceback")
 

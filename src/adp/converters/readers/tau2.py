@@ -63,9 +63,9 @@ class Tau2Results(SessionLog):
         info = results.values.get("info")
         about = SourceObject(info, "$.info", self.losses)
         domain = word(inner(about.values, "environment_info"), "domain_name")
-        tasks = results.objects("tasks")
-        if nameless := [task.rest() for task in tasks if not self._task(task, domain)]:
-            results.values["tasks"] = jsontext.raw(jsontext.text_of(nameless))
+        left = [task.rest() for task in results.objects("tasks") if not self._task(task, domain)]
+        if left:
+            results.values["tasks"] = jsontext.raw(jsontext.text_of(left))
         for number, simulation in enumerate(runs):
             self._simulation(simulation, about)
             if has_rest and not number and (rest := results.rest()):
@@ -73,7 +73,7 @@ class Tau2Results(SessionLog):
             emit(self.run, self.builder)
 
     def _task(self, source: SourceObject, domain: str) -> bool:
-        """Add a task; one without an id stays as it is."""
+        """Add a task; False for one without an id."""
         task: Columns = {"task_id": source.name("id"), "environment": domain or None}
         if task["task_id"] is None:
             return False
@@ -202,20 +202,25 @@ class Tau2Reader(LogReader):
     name = "tau2"
     title = "Results of tau2-bench"
     container = "json"
-    recognised = "simulations, tasks and info; or a task_id with a termination_reason and messages"
+    recognised = "info and simulations, or one: a task_id, a termination_reason, messages or ticks"
     versions = "reads text and voice runs, in one document or with a file for each simulation"
     log = Tau2Results
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """All results, or one simulation."""
-        results = {"simulations", "tasks", "info"} <= set(record)
-        simulation = {"id", "task_id", "termination_reason", "start_time"} <= set(record)
-        return Match.STAMP if results or simulation else Match.NO
+        first = first_item(record, "simulations")
+        results = "info" in record and _is_simulation(first)
+        return Match.STAMP if results or _is_simulation(record) else Match.NO
 
     def side_files(self, source_file: str) -> tuple[str, ...]:
         """The document beside the folder that a simulation is in."""
         root, middle, _ = source_file.rpartition("simulations/")
         return (f"{root}results.json",) if middle and (not root or root.endswith("/")) else ()
+
+
+def _is_simulation(values: Mapping[str, Raw]) -> bool:
+    has_end = {"task_id", "termination_reason"} <= set(values)
+    return has_end and not {"messages", "ticks"}.isdisjoint(values)
 
 
 CONVERTER = Tau2Reader()

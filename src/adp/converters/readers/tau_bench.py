@@ -12,6 +12,7 @@ from typing import ClassVar
 from msgspec import Raw
 
 from adp.converters.kit.chat import chat_message
+from adp.converters.kit.drafts import merge_extra
 from adp.converters.kit.rewards import set_named, set_reward
 from adp.converters.kit.session import LogReader, SessionLog, first_item
 from adp.converters.kit.source_object import SourceObject
@@ -41,7 +42,7 @@ class TauBenchRow(SessionLog):
         set_named(columns, info.child("reward_info").child("info").values)
         if "error" in info:
             columns["error_message"] = info.text("error")
-        self.run.extra.update(source.rest())
+        merge_extra(self.run.extra, source.rest())
 
     def _task(self, about: SourceObject) -> None:
         task_id = self.run.columns["task_id"]

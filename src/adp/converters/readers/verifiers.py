@@ -9,12 +9,12 @@ sampled message the written tokens are in columns, and what its template put bef
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from msgspec import Raw
 
 from adp.converters.kit.chat import chat_message
-from adp.converters.kit.drafts import ObservationDraft, StepDraft, TrajectoryDraft, merge_extra
+from adp.converters.kit.drafts import StepDraft, TrajectoryDraft, merge_extra
 from adp.converters.kit.key_tables import take_tools
 from adp.converters.kit.rewards import set_named, set_reward, set_weighted
 from adp.converters.kit.session import LogReader, SessionLog, first_item, inner, word
@@ -23,7 +23,7 @@ from adp.converters.kit.times import take_start, take_time
 from adp.converters.kit.token_columns import take_span
 from adp.converters.kit.tree import EntryLine, split
 from adp.converters.kit.usage import OPENAI, take_usage
-from adp.converters.reading import BRACE, BRACKET, QUOTE
+from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE
 from adp_schema import jsontext
 from adp_schema.errors import RecordError
 from adp_schema.model import Columns
@@ -104,22 +104,25 @@ class VerifiersRow(SessionLog):
         set_weighted(columns, inner(source.values, "rewards"), self.losses)
 
     def _graph(self, nodes: Sequence[SourceObject]) -> None:
-        """Read the graph: the tree of the first root, and those of others."""
+        """Read the graph: a tree for each root, of which one has the trajectory."""
         parents = [_parent(node, place) for place, node in enumerate(nodes)]
         roots: list[int] = []
+        trees: dict[int, list[int]] = {}
         self._compacted: set[int] = set()
         for place, parent in enumerate(parents):
             roots.append(place if parent is None else roots[parent])
+            trees.setdefault(roots[-1], []).append(place)
             link = first_item(nodes[place].values, "semantic_parents")
             if parent is not None and word(link, "type").startswith("compaction"):
                 self._compacted.add(parent)
-        main = self.run
-        for root in dict.fromkeys(roots):
-            places = [place for place, it in enumerate(roots) if it == root]
+        main, queries = self.run, {root: _query(nodes, trees[root]) for root in trees}
+        same = [root for root in trees if queries[root] == queries[0] or root == 0]
+        for root in sorted(trees, key=lambda it: it != same[-1]):
+            places = trees[root]
             names = [str(place) for place in places]
             line = split(names, [str(parents[place]) for place in places])
-            if root:
-                self._begin_branch(main, 0, "subagent")
+            if root != same[-1]:
+                self._begin_branch(main, 0, "alternate" if root in same else "subagent")
             self._line(line, [(nodes[place], place) for place in places], 0)
             self.run = self.blocks.run = main
 
@@ -157,7 +160,8 @@ class VerifiersRow(SessionLog):
                 draft.columns["llm_call_count"] = 0  # a prompt supplied it
         elif sampled:
             node.values["sampled"] = jsontext.raw("true")
-        _add_rest(draft, node.rest())
+        rest = node.rest()  # empty lists are what every node has
+        merge_extra(draft.extra, {key: it for key, it in rest.items() if it != Raw(b"[]")})
 
     def _turn(self, node: SourceObject, step: StepDraft, place: int) -> None:
         take_span(node, step.columns)
@@ -206,20 +210,20 @@ class VerifiersRow(SessionLog):
             columns["error_message"] = source.text("error")
 
 
+def _query(nodes: Sequence[SourceObject], places: Sequence[int]) -> bytes:
+    """The first message of a user below a root: an agent whose system prompt changes keeps it."""
+    messages = (inner(nodes[place].values, "message") for place in places)
+    first = next((it for it in messages if word(it, "role") == "user"), {})
+    return bytes(first.get("content", b""))
+
+
 def _parent(node: SourceObject, place: int) -> int | None:
     """The node that a node follows; None for a root. One that is not there stays in the node."""
     parent = node.integer_at("parent", 32)
-    if parent is None or not 0 <= parent < place:
-        if parent is None and bytes(node.values.get("parent", b"null")) == b"null":
-            node.drop("parent")
-        return None
-    node.drop("parent")
-    return parent
-
-
-def _add_rest(draft: StepDraft | ObservationDraft, rest: dict[str, Any]) -> None:
-    """Keep the keys that no column took; empty lists are what every node has."""
-    merge_extra(draft.extra, {key: it for key, it in rest.items() if it != Raw(b"[]")})
+    is_known = parent is not None and 0 <= parent < place
+    if is_known or node.first("parent") == NULL:
+        node.drop("parent")
+    return parent if is_known else None
 
 
 class VerifiersReader(LogReader):

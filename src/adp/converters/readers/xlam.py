@@ -12,7 +12,7 @@ from msgspec import Raw
 
 from adp.converters.kit.blocks import call_columns
 from adp.converters.kit.chat import chat_message
-from adp.converters.kit.drafts import StepDraft
+from adp.converters.kit.drafts import StepDraft, merge_extra
 from adp.converters.kit.session import LogReader, SessionLog
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.reading import BRACE, BRACKET, QUOTE, tools_text
@@ -41,7 +41,7 @@ class XlamRow(SessionLog):
                 message.values["role"] = jsontext.raw('"assistant"')
             chat_message(message, self.blocks)
         self._answers(source)
-        self.run.extra.update(source.rest())
+        merge_extra(self.run.extra, source.rest())
 
     def _answers(self, source: SourceObject) -> None:
         step = self.run.step("agent", "llm_turn")
