@@ -158,6 +158,13 @@ def test_rows_of_langfuse():
     assert reading.rows["observations"][0]["text"] == "6 litres"
 
 
+def test_a_page_of_the_api_of_langfuse():
+    reading = example("langfuse", "page.json")
+    assert [(row["kind"], row.get("text")) for row in steps(reading)] == [
+        ("message", "Shear it"), ("llm_turn", "Shorn."), ("event", None)]  # fmt: skip
+    assert steps(reading, "llm_turn")[0]["cost_usd"] == 0.0003
+
+
 def test_mlflow():
     reading = example("mlflow", "trace.json")
     (run,) = reading.rows["trajectories"]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from msgspec import Raw
 
-from adp.converters.format import Format
-from adp.converters.kit.drafts import TrajectoryDraft, merge_extra
+from adp.converters.kit.drafts import TrajectoryDraft
 from adp.converters.kit.lines import log_lines
 from adp.converters.kit.session import word
 from adp.converters.kit.source_object import SourceObject
@@ -20,12 +19,11 @@ from adp.converters.kit.span_payloads import (
     take_tools,
     take_use,
 )
-from adp.converters.kit.span_runs import SpanLog
+from adp.converters.kit.span_runs import SpanLog, SpanReader
 from adp.converters.kit.span_tree import EVENT, LLM, TOOL, TraceSpan, take_id, take_times
 from adp.converters.kit.usage import set_usage
 from adp.converters.reading import BRACE, BRACKET, NULL
 from adp_schema import jsontext
-from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
 from adp_schema.losses import Losses
 from adp_schema.protocols import Match, RawRecord
@@ -42,16 +40,8 @@ class LangsmithLog(SpanLog):
 
     constants: ClassVar[tuple[str, ...]] = ("trace_id", "session_name", "session_id")
 
-    def __init__(self, builder: RowBuilder, losses: Losses) -> None:
-        super().__init__(builder, losses)
-        self.left: list[tuple[str, Any]] = []
-
     def lines(self, record: RawRecord) -> list[TraceSpan]:
-        """The runs of all lines; what a patch says is added to the run that was posted.
-
-        Raises:
-            RecordError: there is none.
-        """
+        """The runs of all lines; what a patch says is added to the run that was posted."""
         runs: dict[str, SourceObject] = {}
         for number, (source, broken) in enumerate(log_lines(record, self.builder, self.losses)):
             posts, patches = source.objects("post"), source.objects("patch")
@@ -129,10 +119,7 @@ class LangsmithLog(SpanLog):
             take_use(span, source, "", "outputs")
 
     def complete(self, run: TrajectoryDraft, spans: list[TraceSpan]) -> None:
-        """Keep what stood beside the runs, and say why the outermost one failed."""
-        left, self.left = self.left, []
-        for key, value in left:
-            merge_extra(run.extra, {key: value})
+        """Say why the outermost run failed."""
         errors = [it.source.word("error") for it in spans if it.above is None]
         if errors and errors[-1]:
             run.columns["error_type"], run.columns["error_message"] = "error", errors[-1]
@@ -161,13 +148,12 @@ def _merge(runs: dict[str, SourceObject], name: str, run: SourceObject) -> None:
             first.values[key] = raw
 
 
-class LangsmithReader(Format):
+class LangsmithReader(SpanReader):
     """The format ``langsmith``."""
 
     name = "langsmith"
     title = "Runs of LangSmith"
-    container = "session"
-    gathers_rows = True
+    log = LangsmithLog
     recognised = "a run_type beside inputs or a trace_id, or a list of posts of such runs"
     versions = "runs of its exports, and the batches of its clients"
 
@@ -184,11 +170,6 @@ class LangsmithReader(Format):
                     known = {"run_type", "dotted_order"} & set(jsontext.decode_object(items[0]))
                     return Match.STAMP if known else Match.NO
         return Match.NO
-
-    def read(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
-        """Read the runs of a file."""
-        log = LangsmithLog(builder, losses)
-        log.read(log.lines(record))
 
 
 CONVERTER = LangsmithReader()
