@@ -73,6 +73,38 @@ def test_a_changed_history_is_an_edit_or_a_branch():
     assert edit["edit_summary"] == "Summary: 49 pears were counted."
 
 
+def chat(number: int, prompt: list[str], answer: str, **attributes: object) -> dict:
+    """A span as an exporter writes it singly; users and the model speak in turn."""
+    messages = [
+        {"role": "assistant" if place % 2 else "user", "parts": [{"type": "text", "content": text}]}
+        for place, text in enumerate(prompt)
+    ]
+    reply = [{"role": "assistant", "parts": [{"type": "text", "content": answer}]}]
+    return {
+        "name": "chat", "trace_id": "t1", "span_id": f"s{number}",
+        "start_time": 1790000000 + number,
+        "attributes": {"gen_ai.operation.name": "chat", "gen_ai.input.messages": messages,
+                       "gen_ai.output.messages": reply, **attributes},
+    }  # fmt: skip
+
+
+def test_a_compacted_context_is_an_edit():
+    spans = [
+        chat(1, ["Dig"], "Dug."),
+        chat(2, ["Dig", "Dug.", "Sow"], "Sown."),
+        chat(3, ["All is dug and sown."], "Yes.", **{"gen_ai.conversation.compacted": True}),
+        chat(4, ["All is dug and sown.", "Yes.", "Reap"], "Reaped."),
+    ]
+    reading = read_lines("otlp", json.dumps(spans).encode())
+    assert len(reading.rows["trajectories"]) == 1
+    rows = [(row["kind"], row.get("text") or row.get("edit_summary")) for row in steps(reading)]
+    assert rows == [
+        ("message", "Dig"), ("llm_turn", "Dug."), ("message", "Sow"), ("llm_turn", "Sown."),
+        ("context_edit", "All is dug and sown."), ("llm_turn", "Yes."), ("message", "Reap"),
+        ("llm_turn", "Reaped."),
+    ]  # fmt: skip
+
+
 def test_a_turn_without_content_says_so():
     turn = steps(example("otlp", "conversation.jsonl"), "llm_turn")[-1]
     assert json.loads(turn["extra"])["content"] == "not captured"
