@@ -190,6 +190,41 @@ def test_rows_of_langfuse():
     assert reading.rows["observations"][0]["text"] == "6 litres"
 
 
+def test_frameworks_in_langfuse():
+    """Calls of Vercel's SDK, messages of Anthropic, contents of Gemini, chunks of LangChain."""
+    reading = example("langfuse", "frameworks.json")
+    turns = steps(reading, "llm_turn")
+    assert [(it["native_id"], it.get("text"), it.get("stop_reason")) for it in turns] == [
+        ("v11", None, None), ("n10", "I look.", "tool_use"),
+        ("n11", "There is a hole.", "end_turn"), ("g10", "Pressed wool.", "STOP"),
+        ("l10", "Threads of a moth.", None),
+    ]  # fmt: skip
+    tokens = [(it["tokens_in"], it["tokens_out"], it.get("tokens_reasoning")) for it in turns]
+    assert tokens == [(31, 12, 5), (25, 8, None), (41, 6, None), (6, 5, 2), (12, 5, None)]
+    assert turns[1]["reasoning"] == "A hole?"
+    pairs = [(row["call_id"], row["text"]) for row in reading.rows["observations"]]
+    assert pairs == [("v1", '{"scarf": "short"}'), ("an1", "a hole")]
+    tools = [json.loads(it["tools"])[0]["name"] for it in reading.rows["trajectories"]
+             if it.get("tools")]  # fmt: skip
+    assert tools == ["knit", "look"]
+
+
+def test_rows_of_a_bulk_export_of_langsmith():
+    """Objects stand in them as text."""
+    runs = [json.loads(line) for line in
+            (EXAMPLES / "langsmith" / "runs.jsonl").read_text("utf-8").splitlines()]  # fmt: skip
+    rows = [
+        {key: json.dumps(value) if isinstance(value, dict) else value for key, value in run.items()}
+        for run in runs
+    ]
+    reading = read_lines("langsmith", json.dumps(rows).encode())
+    expected = example("langsmith", "runs.jsonl")
+    for name in ("text", "model", "tokens_in", "stop_reason"):
+        assert [it.get(name) for it in steps(reading)] == [it.get(name) for it in steps(expected)]
+    assert reading.rows["observations"][0]["call_id"] == "f1"
+    assert reading.rows["trajectories"][0]["session_id"] == "th-1"
+
+
 def test_a_page_of_the_api_of_langfuse():
     reading = example("langfuse", "page.json")
     assert [(row["kind"], row.get("text")) for row in steps(reading)] == [

@@ -153,8 +153,7 @@ def request(raw: Raw | None, path: str, losses: Losses) -> Payload | None:
     _take_system(source, payload)
     for key in ("messages", "contents", "input", "prompt", "new_message", "question", "query"):
         inner = unwrapped(source.values.get(key))
-        text = begins(inner, QUOTE) and key in ("messages", "contents")
-        if inner is not None and not text and (messages := _messages(inner, "user")):
+        if inner is not None and (messages := _messages(inner, "user")):
             source.drop(key)
             payload.messages.extend(messages)
             break
@@ -216,8 +215,10 @@ def response(raw: Raw | None, path: str, losses: Losses) -> Payload | None:
         return None
     if first not in (QUOTE, BRACKET, BRACE) and b"e" in bytes(value).lower():
         return None  # true, false, 1e5: nothing that a model wrote
-    if listed := _messages(value, "assistant"):
-        return Payload(choices=[listed])
+    if listed := _messages(value, "assistant") or _calls(value):
+        payload = Payload(choices=[listed])
+        _take_counts(payload, listed[-1], path, losses)
+        return payload
     source = SourceObject(value, path, losses)
     payload = Payload(rest=source)
     _take_choices(source, payload)
@@ -236,6 +237,15 @@ def response(raw: Raw | None, path: str, losses: Losses) -> Payload | None:
     return payload
 
 
+def _calls(raw: Raw) -> list[Raw]:
+    """A message of calls, for a list that holds nothing else (Vercel's SDK)."""
+    items = items_of(raw) if jsontext.first_byte(raw) == BRACKET else []
+    names = [set(jsontext.decode_object(it)) if begins(it, BRACE) else set() for it in items]
+    if items and all({"toolCallId", "toolName"} <= keys for keys in names):
+        return [plain({"role": "assistant", "tool_calls": raw})]
+    return []
+
+
 def _take_choices(source: SourceObject, payload: Payload) -> None:
     """Take the answers: choices side by side, or else the first key that holds messages."""
     choices = source.objects("choices") + source.objects("candidates")
@@ -246,7 +256,7 @@ def _take_choices(source: SourceObject, payload: Payload) -> None:
         message = choice.take("message") or choice.take("content") or choice.take("delta")
         if message is not None:
             payload.choices.append([message])
-            _take_counts(payload, message, source)
+            _take_counts(payload, message, source.path, source.losses)
         else:
             text = choice.take("text") if choice.first("text") == QUOTE else None
             payload.choices.append([] if text is None else _messages(text, "assistant"))
@@ -273,11 +283,11 @@ def _take_choices(source: SourceObject, payload: Payload) -> None:
         payload.columns["stop_reason"] = source.text(*reasons)
 
 
-def _take_counts(payload: Payload, message: Raw, source: SourceObject) -> None:
+def _take_counts(payload: Payload, message: Raw, path: str, losses: Losses) -> None:
     """The tokens that a message of LangChain counts, which stay with it."""
-    inner = opened(SourceObject(message, source.path, source.losses))
+    inner = opened(SourceObject(message, path, losses))
     if inner.first("usage_metadata") == BRACE:
-        record = SourceObject(inner.values["usage_metadata"], source.path, source.losses)
+        record = SourceObject(inner.values["usage_metadata"], path, losses)
         set_usage(record, payload.columns, LANGCHAIN)
 
 

@@ -19,6 +19,7 @@ from adp.converters.kit.drafts import (
     TrajectoryDraft,
     merge_extra,
 )
+from adp.converters.kit.span_blocks import word_of
 from adp.converters.kit.span_compare import (
     NOT_CAPTURED,
     Entry,
@@ -106,6 +107,7 @@ class AgentRun:
                     if turn is None:
                         turn = item
                         item.columns |= _turn_columns(span, first=first)
+                        _set_reason(item)
                 self._add(track, PromptMessage(key_of(item), group, partial(_same, item), item))
         if turn is None:
             turn = StepDraft({"source": "agent", **_turn_columns(span, first=first)})
@@ -347,6 +349,13 @@ class AgentRun:
 
 def _same(item: Item) -> Item:
     return item
+
+
+def _set_reason(turn: StepDraft) -> None:
+    """Take the reason to stop from the message, where the span does not say it."""
+    for key in ("finish_reason", "stop_reason"):
+        if not turn.columns.get("stop_reason") and word_of(turn.extra.get(key)):
+            turn.columns["stop_reason"] = word_of(turn.extra.pop(key))
 
 
 def _turn_columns(span: TraceSpan, *, first: bool) -> Columns:

@@ -25,6 +25,7 @@ from adp.converters.kit.span_payloads import (
     take_use,
 )
 from adp.converters.kit.span_runs import SpanLog, SpanReader
+from adp.converters.kit.span_tables import USE
 from adp.converters.kit.span_tree import AGENT, EVENT, LLM, TOOL, TraceSpan, take_id, take_times
 from adp.converters.kit.usage import UsageKeys, set_usage
 from adp.converters.reading import BRACE, BRACKET, begins
@@ -49,6 +50,11 @@ _USAGE = UsageKeys(
     reasoning=("output_reasoning_tokens", "completion_details.reasoning", "output_reasoning",
                "reasoning_tokens"),
 )  # fmt: skip
+_COUNTS = {
+    "tokens_in": ("inputUsage", "promptTokens", "prompt_tokens"),
+    "tokens_out": ("outputUsage", "completionTokens", "completion_tokens"),
+}
+"""Counts beside the record of the usage, in older exports."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
@@ -91,17 +97,19 @@ class LangfuseLog(SpanLog):
             for row in source.objects("data"):
                 self._document(row)
             self.left.extend(source.rest().items())
-        elif source.first("trace") == BRACE:
-            self._trace(source.child("trace"))
-            self._observations(source)
-            self.left.extend(source.rest().items())
         elif trace and ("startTime" in source or "start_time" in source):
             self.spans.append(self.span(source))
         elif trace and "value" in source:
             self._score(trace, plain(source.values))
         else:
-            self._observations(source)
-            self._trace(source)
+            self.spans.extend(map(self.span, source.objects("observations")))
+            listed = [source.child("trace")] if source.first("trace") == BRACE else []
+            for row in listed or source.objects("traces"):
+                self._trace(row)
+            if listed:
+                self.left.extend(source.rest().items())
+            else:
+                self._trace(source)
 
     def _trace(self, source: SourceObject) -> None:
         self.traces.setdefault(source.word("id"), []).append(source)
@@ -112,10 +120,6 @@ class LangfuseLog(SpanLog):
         self.records.setdefault(trace, []).append(raw)
         score = SourceObject(raw, "$.scores", self.losses)
         self.score(trace, score.word("name"), score.values.get("value"))
-
-    def _observations(self, source: SourceObject) -> None:
-        for item in source.objects("observations"):
-            self.spans.append(self.span(item))
 
     def span(self, source: SourceObject) -> TraceSpan:
         """An observation."""
@@ -149,6 +153,7 @@ class LangfuseLog(SpanLog):
             return
         span.columns["model"] = source.text("model", *_names("providedModelName"))
         _take_usage(span)
+        take_tools(span, span.attributes, "gen_ai.tool.definitions", "ai.prompt.tools")
         take_request(span, source, "input")
         take_response(span, source, "output")
         take_tools(span, source, *_names("toolDefinitions"))
@@ -158,12 +163,11 @@ class LangfuseLog(SpanLog):
         use.name = attributes.word("gen_ai.tool.name") or attributes.word("tool.name") or (
             span.name.removeprefix("execute_tool ").removeprefix("running tool: ")
             .removeprefix("tool.")) or None  # fmt: skip
-        use.call_id = attributes.word("gen_ai.tool.call.id") or None
+        ids = (attributes.word(key) for key in USE["call_id"])
+        use.call_id = next((name for name in ids if name), None)
         take_use(span, source, "input", "output")
-        inner = unwrapped(use.arguments)
-        use.arguments = inner if inner is not None else use.arguments
-        if source.word("level") == "ERROR":
-            use.error = True
+        use.arguments = unwrapped(use.arguments)
+        use.error = True if source.word("level") == "ERROR" else None
 
     def complete(self, run: TrajectoryDraft, spans: list[TraceSpan]) -> None:
         """Add what the traces say."""
@@ -197,20 +201,23 @@ def _get(source: SourceObject, key: str) -> str:
 
 
 def _take_usage(span: TraceSpan) -> None:
-    source = span.source
-    key = next((key for key in (*_names("usageDetails"), "usage") if len(source.values.get(
-        key, b"")) > 2), None)  # fmt: skip
-    inner = None if key is None else unwrapped(source.values[key])
-    if key is not None and inner is not None and jsontext.first_byte(inner) == BRACE:
+    source, columns = span.source, span.columns
+    keys = (*_names("usageDetails"), "usage")
+    key = next((key for key in keys if len(source.values.get(key, b"")) > 2), "")
+    inner = unwrapped(source.values.get(key))
+    if begins(inner, BRACE):
         source.drop(key)
         record = SourceObject(inner, f"{source.path}.{key}", source.losses)
-        span.columns["usage"] = jsontext.one_line(inner)
-        columns = span.columns
+        columns["usage"] = jsontext.one_line(inner)
         set_usage(record, columns, _USAGE)
         apart = (columns.get("tokens_cached") or 0) + (columns.get("tokens_cache_write") or 0)
         plainly = (columns.get("tokens_in") or 0) + (columns.get("tokens_out") or 0)
         if apart and "tokens_in" in columns and record.integer_at("total") == plainly + apart:
             columns["tokens_in"] += apart
+    for column, names in _COUNTS.items():
+        numbers = [source.integer_at(name) for name in names]
+        if column not in columns and any(numbers):
+            columns[column] = max(number or 0 for number in numbers)
     costs = next((it for it in _names("costDetails") if it in source), "")
     record = SourceObject(unwrapped(source.values.get(costs)), source.path, source.losses)
     totals = ("totalCost", "calculatedTotalCost", "total_cost")
@@ -237,7 +244,7 @@ class LangfuseReader(SpanReader):
         observations = record.get("observations")
         if observations is None or jsontext.first_byte(observations) != BRACKET:
             return Match.NO
-        known = "trace" in record or {"sessionId", "userId", "timestamp"} & set(record)
+        known = {"trace", "traces", "sessionId", "userId", "timestamp"} & set(record)
         return Match.STAMP if known and b'"trace' in bytes(observations) else Match.NO
 
 

@@ -11,6 +11,7 @@ from adp.converters.kit.drafts import TrajectoryDraft
 from adp.converters.kit.lines import log_lines
 from adp.converters.kit.session import word
 from adp.converters.kit.source_object import SourceObject
+from adp.converters.kit.span_blocks import unwrapped
 from adp.converters.kit.span_payloads import (
     LANGCHAIN,
     set_cost,
@@ -65,7 +66,7 @@ class LangsmithLog(SpanLog):
 
     def span(self, source: SourceObject) -> TraceSpan:
         """A run."""
-        extra = source.child("extra")
+        extra = source.parsed("extra")
         metadata = extra.child("metadata")
         name, kind = take_id(source, "id"), source.word("run_type")
         parent = source.word("parent_run_id") or source.word("parent_id") or None
@@ -88,11 +89,11 @@ class LangsmithLog(SpanLog):
             self._take_use(span)
             span.use.error = True if failed else span.use.error
             return
-        settings = source.child("extra").child("invocation_params")
+        settings = source.parsed("extra").child("invocation_params")
         span.columns["model"] = span.attributes.word("ls_model_name") or settings.word("model") or (
             settings.word("model_name")) or None  # fmt: skip
         take_tools(span, settings, "tools")
-        outputs = source.child("outputs")
+        outputs = source.parsed("outputs")
         usage = outputs.json_object("usage_metadata")
         if usage is not None:
             span.columns["usage"] = usage
@@ -127,7 +128,7 @@ class LangsmithLog(SpanLog):
 
 def _alone(raw: Raw | None, key: str, losses: Losses) -> Raw | None:
     """The value under the only key of an object, where that is what it is called."""
-    source = SourceObject(raw, "$", losses)
+    source = SourceObject(unwrapped(raw), "$", losses)
     return source.take(key) if set(source.values) == {key} else raw
 
 
