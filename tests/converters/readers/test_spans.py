@@ -133,6 +133,23 @@ def test_the_spans_of_claude_code():
     assert reading.rows["observations"][0]["is_error"] is True
 
 
+def test_claude_code_keeps_results_in_events():
+    call = {"tool_use_id": "toolu_9", "tool_name": "Read", "tool_input": '{"path": "a"}'}
+    spans = [
+        {"name": "claude_code.llm_request", "trace_id": "t", "span_id": "a",
+         "start_time": 1790000001, "attributes": {"input_tokens": 5, "output_tokens": 2}},
+        {"name": "claude_code.tool", "trace_id": "t", "span_id": "b", "start_time": 1790000002,
+         "attributes": call},
+        {"name": "claude_code.tool.execution", "trace_id": "t", "span_id": "c",
+         "parent_span_id": "b", "start_time": 1790000003, "attributes": {"success": True},
+         "events": [{"name": "tool.output", "attributes": {"content": "A line.", "size": 7}}]},
+    ]  # fmt: skip
+    reading = read_lines("otlp", json.dumps(spans).encode())
+    (result,) = reading.rows["observations"]
+    assert (result["call_id"], result["text"]) == ("toolu_9", "A line.")
+    assert "not captured" not in str(result["extra"])
+
+
 @pytest.mark.parametrize("file", ["conversation.jsonl", "dialects.json", "no_content.json"])
 def test_the_order_of_the_spans_does_not_matter(file):
     data = json.loads(lines(EXAMPLES / "otlp" / file))

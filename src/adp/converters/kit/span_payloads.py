@@ -22,7 +22,7 @@ from adp.converters.kit.span_blocks import (
 from adp.converters.kit.span_messages import is_item
 from adp.converters.kit.span_tree import TraceSpan
 from adp.converters.kit.usage import ANTHROPIC, GEMINI, OPENAI, UsageKeys, set_usage
-from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE, begins
+from adp.converters.reading import BRACE, BRACKET, NULL, NUMBER, QUOTE, begins
 from adp_schema import jsontext
 from adp_schema.losses import Losses
 from adp_schema.model import Columns
@@ -95,17 +95,23 @@ def take_use(span: TraceSpan, place: SourceObject, arguments: str, result: str) 
     Args:
         span: the span.
         place: where they are.
-        arguments: key of the arguments.
-        result: key of the result, which may be a message that says what it answers.
+        arguments: key of the arguments; empty for none.
+        result: the same of the result, which may be a message that says what it answers.
     """
     use = span.use
-    if place.first(arguments) not in (0, NULL):
+    if arguments and _is_value(place.values.get(arguments)):
         use.arguments = place.take(arguments)
-    if place.first(result) in (0, NULL):
+    if not result or not _is_value(place.values.get(result)):
         return
     use.result = place.take(result)
     message = opened(SourceObject(unwrapped(use.result), place.path, place.losses))
     use.call_id = use.call_id or message.word("tool_call_id") or None
+
+
+def _is_value(raw: Raw | None) -> bool:
+    """Whether there is a value whose text says it all; a number may be spelled in many ways."""
+    first = 0 if raw is None else jsontext.first_byte(raw)
+    return first not in (0, NULL) and (first not in NUMBER or b"e" not in bytes(raw or b"").lower())
 
 
 def take_tools(span: TraceSpan, place: SourceObject, *keys: str) -> None:
@@ -210,11 +216,8 @@ def _take_system(source: SourceObject, payload: Payload) -> None:
 def response(raw: Raw | None, path: str, losses: Losses) -> Payload | None:
     """Take a response apart; None when there is none. JSON of no known form is an answer's text."""
     value = unwrapped(raw)
-    first = 0 if value is None else jsontext.first_byte(value)
-    if value is None or first in (0, NULL):
+    if value is None or not _is_value(value):
         return None
-    if first not in (QUOTE, BRACKET, BRACE) and b"e" in bytes(value).lower():
-        return None  # true, false, 1e5: nothing that a model wrote
     if listed := _messages(value, "assistant") or _calls(value):
         payload = Payload(choices=[listed])
         _take_counts(payload, listed[-1], path, losses)

@@ -188,11 +188,10 @@ class LangfuseLog(SpanLog):
 
     def _about(self, run: TrajectoryDraft, trace: SourceObject) -> None:
         tags = trace.values.get("tags")
-        if tags is not None and jsontext.first_byte(tags) == BRACKET:
-            words = jsontext.decode_value(tags)
-            if words and all(isinstance(it, str) for it in words) and "tags" not in run.columns:
-                run.columns["tags"] = words
-                trace.drop("tags")
+        words = jsontext.decode_value(tags) if begins(tags, BRACKET) else []
+        if words and all(isinstance(it, str) for it in words) and "tags" not in run.columns:
+            run.columns["tags"] = words
+            trace.drop("tags")
         merge_extra(run.extra, {"trace": plain(trace.rest())})
 
 
