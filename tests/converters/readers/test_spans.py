@@ -73,6 +73,38 @@ def test_a_changed_history_is_an_edit_or_a_branch():
     assert edit["edit_summary"] == "Summary: 49 pears were counted."
 
 
+def chat(number: int, prompt: list[str], answer: str, **attributes: object) -> dict:
+    """A span as an exporter writes it singly; users and the model speak in turn."""
+    messages = [
+        {"role": "assistant" if place % 2 else "user", "parts": [{"type": "text", "content": text}]}
+        for place, text in enumerate(prompt)
+    ]
+    reply = [{"role": "assistant", "parts": [{"type": "text", "content": answer}]}]
+    return {
+        "name": "chat", "trace_id": "t1", "span_id": f"s{number}",
+        "start_time": 1790000000 + number,
+        "attributes": {"gen_ai.operation.name": "chat", "gen_ai.input.messages": messages,
+                       "gen_ai.output.messages": reply, **attributes},
+    }  # fmt: skip
+
+
+def test_a_compacted_context_is_an_edit():
+    spans = [
+        chat(1, ["Dig"], "Dug."),
+        chat(2, ["Dig", "Dug.", "Sow"], "Sown."),
+        chat(3, ["All is dug and sown."], "Yes.", **{"gen_ai.conversation.compacted": True}),
+        chat(4, ["All is dug and sown.", "Yes.", "Reap"], "Reaped."),
+    ]
+    reading = read_lines("otlp", json.dumps(spans).encode())
+    assert len(reading.rows["trajectories"]) == 1
+    rows = [(row["kind"], row.get("text") or row.get("edit_summary")) for row in steps(reading)]
+    assert rows == [
+        ("message", "Dig"), ("llm_turn", "Dug."), ("message", "Sow"), ("llm_turn", "Sown."),
+        ("context_edit", "All is dug and sown."), ("llm_turn", "Yes."), ("message", "Reap"),
+        ("llm_turn", "Reaped."),
+    ]  # fmt: skip
+
+
 def test_a_turn_without_content_says_so():
     turn = steps(example("otlp", "conversation.jsonl"), "llm_turn")[-1]
     assert json.loads(turn["extra"])["content"] == "not captured"
@@ -99,6 +131,23 @@ def test_the_spans_of_claude_code():
     assert (turn["tokens_in"], turn["tokens_cached"], turn["tokens_cache_write"]) == (124, 100, 20)
     assert reading.rows["tool_calls"][0]["name"] == "Bash"
     assert reading.rows["observations"][0]["is_error"] is True
+
+
+def test_claude_code_keeps_results_in_events():
+    call = {"tool_use_id": "toolu_9", "tool_name": "Read", "tool_input": '{"path": "a"}'}
+    spans = [
+        {"name": "claude_code.llm_request", "trace_id": "t", "span_id": "a",
+         "start_time": 1790000001, "attributes": {"input_tokens": 5, "output_tokens": 2}},
+        {"name": "claude_code.tool", "trace_id": "t", "span_id": "b", "start_time": 1790000002,
+         "attributes": call},
+        {"name": "claude_code.tool.execution", "trace_id": "t", "span_id": "c",
+         "parent_span_id": "b", "start_time": 1790000003, "attributes": {"success": True},
+         "events": [{"name": "tool.output", "attributes": {"content": "A line.", "size": 7}}]},
+    ]  # fmt: skip
+    reading = read_lines("otlp", json.dumps(spans).encode())
+    (result,) = reading.rows["observations"]
+    assert (result["call_id"], result["text"]) == ("toolu_9", "A line.")
+    assert "not captured" not in str(result["extra"])
 
 
 @pytest.mark.parametrize("file", ["conversation.jsonl", "dialects.json", "no_content.json"])
@@ -156,6 +205,48 @@ def test_rows_of_langfuse():
     assert (turn["text"], turn["reasoning"]) == ("Six litres.", "Milked.")
     assert (turn["tokens_in"], turn["tokens_reasoning"], turn["cost_usd"]) == (44, 2, 0.25)
     assert reading.rows["observations"][0]["text"] == "6 litres"
+
+
+def test_frameworks_in_langfuse():
+    """Calls of Vercel's SDK, messages of Anthropic, contents of Gemini, chunks of LangChain."""
+    reading = example("langfuse", "frameworks.json")
+    turns = steps(reading, "llm_turn")
+    assert [(it["native_id"], it.get("text"), it.get("stop_reason")) for it in turns] == [
+        ("v11", None, None), ("n10", "I look.", "tool_use"),
+        ("n11", "There is a hole.", "end_turn"), ("g10", "Pressed wool.", "STOP"),
+        ("l10", "Threads of a moth.", None),
+    ]  # fmt: skip
+    tokens = [(it["tokens_in"], it["tokens_out"], it.get("tokens_reasoning")) for it in turns]
+    assert tokens == [(31, 12, 5), (25, 8, None), (41, 6, None), (6, 5, 2), (12, 5, None)]
+    assert turns[1]["reasoning"] == "A hole?"
+    pairs = [(row["call_id"], row["text"]) for row in reading.rows["observations"]]
+    assert pairs == [("v1", '{"scarf": "short"}'), ("an1", "a hole")]
+    tools = [json.loads(it["tools"])[0]["name"] for it in reading.rows["trajectories"]
+             if it.get("tools")]  # fmt: skip
+    assert tools == ["knit", "look"]
+
+
+def test_rows_of_a_bulk_export_of_langsmith():
+    """Objects stand in them as text."""
+    runs = [json.loads(line) for line in
+            (EXAMPLES / "langsmith" / "runs.jsonl").read_text("utf-8").splitlines()]  # fmt: skip
+    rows = [
+        {key: json.dumps(value) if isinstance(value, dict) else value for key, value in run.items()}
+        for run in runs
+    ]
+    reading = read_lines("langsmith", json.dumps(rows).encode())
+    expected = example("langsmith", "runs.jsonl")
+    for name in ("text", "model", "tokens_in", "stop_reason"):
+        assert [it.get(name) for it in steps(reading)] == [it.get(name) for it in steps(expected)]
+    assert reading.rows["observations"][0]["call_id"] == "f1"
+    assert reading.rows["trajectories"][0]["session_id"] == "th-1"
+
+
+def test_a_page_of_the_api_of_langfuse():
+    reading = example("langfuse", "page.json")
+    assert [(row["kind"], row.get("text")) for row in steps(reading)] == [
+        ("message", "Shear it"), ("llm_turn", "Shorn."), ("event", None)]  # fmt: skip
+    assert steps(reading, "llm_turn")[0]["cost_usd"] == 0.0003
 
 
 def test_mlflow():

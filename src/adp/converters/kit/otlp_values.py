@@ -1,18 +1,28 @@
-"""Attributes of OpenTelemetry as plain JSON: lists of pairs, objects, nested objects, columns."""
+"""Spans of OpenTelemetry, with attributes as plain JSON: of pairs, objects, trees or columns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from msgspec import Raw
 
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.span_blocks import plain, unwrapped
+from adp.converters.kit.span_tree import TraceSpan, take_id, take_times
 from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE
 from adp_schema import jsontext
 from adp_schema.losses import Losses
 
+IDS = {
+    "span": ("spanId", "span_id", "context.span_id"),
+    "trace": ("traceId", "trace_id", "context.trace_id"),
+    "parent": ("parentSpanId", "parent_span_id", "parent_id", "parentId"),
+}
+_STARTS = ("startTimeUnixNano", "start_time_unix_nano", "start_time_ns", "start_time", "startTime",
+           "start_timestamp")  # fmt: skip
+_ENDS = tuple(key.replace("start", "end") for key in _STARTS)
+LOG_TIMES = ("timeUnixNano", "time_unix_nano", "observedTimeUnixNano")
+"""Keys of the time of a record of a log."""
 _SCALARS = {
     "stringValue": b'"', "boolValue": b"tf", "doubleValue": b'"-0123456789',
     "intValue": b'"-0123456789', "string_value": b'"', "bool_value": b"tf",
@@ -112,24 +122,62 @@ def _flat(source: SourceObject, prefix: str) -> Iterator[tuple[str, Raw]]:
             yield name, raw
 
 
-def attribute_list(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Attributes as OTLP writes them, a list of pairs.
+def plain_attributes(source: SourceObject, key: str) -> Raw:
+    """Take a resource or a scope, with plain attributes."""
+    raw = source.take(key)
+    inner = SourceObject(raw, f"{source.path}.{key}", source.losses)
+    if not inner:
+        return raw if raw is not None else Raw(b"null")
+    take_attributes(inner, source.losses)
+    return plain(inner.rest())
+
+
+def is_span(values: Mapping[str, Raw]) -> bool:
+    """Whether an object is a span, by its ids and its name."""
+    keys = set(values)
+    context = b"".join(bytes(values[key]) for key in ("context", "spanContext") if key in values)
+    inside = b'"trace_id"' in context or b'"traceId"' in context or "context.trace_id" in keys
+    known = ({"trace_id", "traceId"}, {"span_id", "spanId"}, {"name", "span_name"})
+    return inside or all(names & keys for names in known)
+
+
+def take_ids(source: SourceObject) -> dict[str, str]:
+    """The ids of a span, of its trace and of its parent, as far as it has them.
+
+    That of the span is taken; it is the id of its row.
+    """
+    context = source.child("context") or source.child("spanContext")
+    ids: dict[str, str] = {}
+    for what, keys in IDS.items():
+        for place in (source, context):
+            name = next((place.word(key) for key in keys if place.word(key)), "")
+            if name and what not in ids:
+                ids[what] = take_id(place, *keys) if what == "span" else name
+    return ids
+
+
+def open_span(source: SourceObject, shared: dict[str, Raw]) -> TraceSpan:
+    """A span of OTLP, or of an exporter that writes spans singly.
 
     Args:
-        attributes: plain values by their names; `Raw` is a string.
+        source: the span.
+        shared: resource and scope that it stands under.
     """
-    return [{"key": key, "value": _written(value)} for key, value in attributes.items()]
-
-
-def _written(value: Any) -> dict[str, Any]:
-    if isinstance(value, bool):
-        return {"boolValue": value}
-    if isinstance(value, int):
-        return {"intValue": str(value)}
-    if isinstance(value, float):
-        return {"doubleValue": value}
-    if isinstance(value, list):
-        return {"arrayValue": {"values": [_written(item) for item in value]}}
-    if isinstance(value, dict):
-        return {"kvlistValue": {"values": attribute_list(value)}}
-    return {"stringValue": value}
+    attributes = take_attributes(source, source.losses)
+    shared = dict(shared)
+    for key in ("resource", "scope", "instrumentationScope", "instrumentationLibrary"):
+        if source.first(key) == BRACE:
+            shared[key] = plain_attributes(source, key)
+    for key in ("events", "links"):
+        if listed := source.objects(key):
+            for event in listed:
+                take_attributes(event, source.losses)
+            source.values[key] = plain([event.rest() for event in listed])
+    ids = take_ids(source)
+    parent = ids.get("parent") or attributes.word("virtual_parent.genai") or None
+    times = take_times(source, _STARTS, _ENDS)
+    name = source.word("name") or source.word("span_name")
+    if "openinference.span.kind" not in attributes and source.word("span_kind").isupper():
+        attributes.values["openinference.span.kind"] = source.values.pop("span_kind")
+    return TraceSpan(source, attributes, ids.get("span", ""), ids.get("trace", ""), parent, name,
+                     **times, shared=shared)  # fmt: skip

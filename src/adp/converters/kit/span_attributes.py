@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.span_blocks import items_of, plain, undotted, unwrapped
-from adp.converters.kit.span_events import has_messages, take_messages
+from adp.converters.kit.span_events import has_messages, take_messages, take_output
 from adp.converters.kit.span_payloads import (
     set_cost,
     take_request,
@@ -289,6 +289,8 @@ def _take_use(span: TraceSpan) -> None:
                for part in ("arguments", "result")]  # fmt: skip
     take_use(span, attributes, *present)
     executed = [span, *(it for it in span.below if is_claude(it))]
+    for it in executed if is_claude(span) and use.result is None else ():
+        use.result = use.result or take_output(it)
     success = [bytes(it.attributes.values.get("success", b"")) for it in executed]
     if span.failed() or any(word in (b"false", b'"false"') for word in success):
         use.error = True

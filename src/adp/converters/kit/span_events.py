@@ -47,10 +47,11 @@ def lift_details(span: TraceSpan) -> dict[str, Raw]:
     """Move attributes that stand in an event to the span, and return the scores of other events."""
     raw = span.source.values.get("events")
     scores: dict[str, Raw] = {}
-    if raw is None or b'"gen_ai.' not in bytes(raw):
+    listed = _listed(raw)
+    if raw is None or not listed or b'"gen_ai.' not in bytes(raw):
         return scores
     out: list[Any] = []
-    for item in _listed(raw):
+    for item in listed:
         if jsontext.first_byte(item) != BRACE:
             out.append(item)
             continue
@@ -100,6 +101,22 @@ def take_messages(span: TraceSpan, *, answers: bool) -> list[Raw]:
                 place.drop("events")
             return taken
     return []
+
+
+def take_output(span: TraceSpan) -> Raw | None:
+    """Take the result of a call from an event ``tool.output``, as Claude Code writes it."""
+    found: Raw | None = None
+    left = []
+    for raw in _listed(span.source.values.get("events")):
+        event = SourceObject(raw, f"{span.source.path}.events", span.source.losses)
+        inner = event.child("attributes")
+        if found is None and event.word("name") == "tool.output":
+            found = inner.take("content") or inner.take("output")
+            raw = plain(event.rest())
+        left.append(raw)
+    if found is not None:
+        span.source.values["events"] = plain(left)
+    return found
 
 
 def _listed(raw: Raw | None) -> list[Raw]:

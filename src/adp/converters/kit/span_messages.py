@@ -44,7 +44,7 @@ def groups(messages: Iterable[Raw]) -> list[Group]:
     for raw in messages:
         values = jsontext.decode_object(raw) if jsontext.first_byte(raw) == BRACE else {}
         kind = word_of(values.get("type"))
-        item = _is_item(values) and kind not in ANSWERS and (
+        item = is_item(values) and kind not in ANSWERS and (
             kind != "message" or SOURCES.get(word_of(values.get("role"))) == "agent")  # fmt: skip
         if item and joins:
             out[-1].append(raw)
@@ -54,7 +54,7 @@ def groups(messages: Iterable[Raw]) -> list[Group]:
     return [tuple(group) for group in out]
 
 
-def _is_item(values: dict[str, Raw]) -> bool:
+def is_item(values: dict[str, Raw]) -> bool:
     """Whether an object is an item of the Responses API, and no message of a chat."""
     kind = word_of(values.get("type"))
     if kind == "message":
@@ -116,7 +116,7 @@ class MessageReader:
                 raw = plain({"content": raw})
             source = opened(SourceObject(raw, path, self.losses))
             extra |= {key: source.take(key) for key in _TIMES if key in source}
-            if _is_item(source.values):
+            if is_item(source.values):
                 items.item(source)
             elif self._holds_definitions(source):
                 extra |= source.rest()

@@ -19,9 +19,10 @@ from adp.converters.kit.span_blocks import (
     unwrapped,
     word_of,
 )
+from adp.converters.kit.span_messages import is_item
 from adp.converters.kit.span_tree import TraceSpan
-from adp.converters.kit.usage import GEMINI, OPENAI, UsageKeys, set_usage
-from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE, begins
+from adp.converters.kit.usage import ANTHROPIC, GEMINI, OPENAI, UsageKeys, set_usage
+from adp.converters.reading import BRACE, BRACKET, NULL, NUMBER, QUOTE, begins
 from adp_schema import jsontext
 from adp_schema.losses import Losses
 from adp_schema.model import Columns
@@ -94,17 +95,23 @@ def take_use(span: TraceSpan, place: SourceObject, arguments: str, result: str) 
     Args:
         span: the span.
         place: where they are.
-        arguments: key of the arguments.
-        result: key of the result, which may be a message that says what it answers.
+        arguments: key of the arguments; empty for none.
+        result: the same of the result, which may be a message that says what it answers.
     """
     use = span.use
-    if place.first(arguments) not in (0, NULL):
+    if arguments and _is_value(place.values.get(arguments)):
         use.arguments = place.take(arguments)
-    if place.first(result) in (0, NULL):
+    if not result or not _is_value(place.values.get(result)):
         return
     use.result = place.take(result)
     message = opened(SourceObject(unwrapped(use.result), place.path, place.losses))
     use.call_id = use.call_id or message.word("tool_call_id") or None
+
+
+def _is_value(raw: Raw | None) -> bool:
+    """Whether there is a value whose text says it all; a number may be spelled in many ways."""
+    first = 0 if raw is None else jsontext.first_byte(raw)
+    return first not in (0, NULL) and (first not in NUMBER or b"e" not in bytes(raw or b"").lower())
 
 
 def take_tools(span: TraceSpan, place: SourceObject, *keys: str) -> None:
@@ -143,40 +150,50 @@ def _fill(span: TraceSpan, place: SourceObject, key: str, payload: Payload) -> N
 def request(raw: Raw | None, path: str, losses: Losses) -> Payload | None:
     """Take a request apart; None when it holds no messages that are understood."""
     value = unwrapped(raw)
-    first = 0 if value is None else jsontext.first_byte(value)
-    if value is None or first in (0, NULL):
+    if value is None or jsontext.first_byte(value) not in (QUOTE, BRACKET, BRACE):
         return None
-    if first == QUOTE:
-        return Payload([plain({"role": "user", "content": value})])
-    if first == BRACKET:
-        messages = _listed(value)
-        return Payload(messages) if messages else None
-    if first != BRACE:
-        return None
+    if messages := _messages(value, "user"):
+        return Payload(messages)
     source = SourceObject(value, path, losses)
-    if is_message(value):
-        return Payload([value])
     payload = Payload(rest=source)
     _take_system(source, payload)
     for key in ("messages", "contents", "input", "prompt", "new_message", "question", "query"):
         inner = unwrapped(source.values.get(key))
-        if inner is None or jsontext.first_byte(inner) not in (QUOTE, BRACKET, BRACE):
-            continue
-        kind = jsontext.first_byte(inner)
-        listed = _listed(inner) if kind == BRACKET else []
-        if kind == QUOTE and key not in ("messages", "contents"):
-            listed = [plain({"role": "user", "content": inner})]
-        elif kind == BRACE and is_message(inner):
-            listed = [inner]
-        if listed:
+        if inner is not None and (messages := _messages(inner, "user")):
             source.drop(key)
-            payload.messages.extend(listed)
+            payload.messages.extend(messages)
             break
     if not payload.messages:
         return None
     payload.tools = source.take("tools") or source.take("functions")
     payload.columns["model"] = source.text("model")
     return payload
+
+
+def _messages(raw: Raw, role: str) -> list[Raw]:
+    """The messages that a value is: a text, a message, or a list that holds nothing else."""
+    if jsontext.first_byte(raw) == QUOTE:
+        return [plain({"role": role, "content": raw})]
+    if jsontext.first_byte(raw) == BRACE:
+        return [raw] if is_message(raw) else []
+    items = items_of(raw) if jsontext.first_byte(raw) == BRACKET else []
+    if len(items) == 1 and jsontext.first_byte(items[0]) == BRACKET:
+        items = items_of(items[0])
+    if all(jsontext.first_byte(it) == QUOTE for it in items):
+        return [plain({"role": role, "content": it}) for it in items]
+    return items if all(map(is_message, items)) else []
+
+
+def is_message(raw: Raw) -> bool:
+    """Whether an object is a message, or an item beside messages."""
+    if jsontext.first_byte(raw) != BRACE:
+        return False
+    values = jsontext.decode_object(raw)
+    kind = word_of(values.get("type"))
+    if "role" in values or is_item(values):
+        return word_of(values.get("role")) != "" or "role" not in values
+    wrapped = kind == "constructor" or set(values) in ({"message"}, {"parts"})
+    return wrapped or (kind in _ROLES and bool({"content", "data"} & set(values)))
 
 
 def _role(message: Raw) -> str:
@@ -188,64 +205,29 @@ def _take_system(source: SourceObject, payload: Payload) -> None:
     for place in (source, config):
         for key in ("instructions", "system", "system_instruction", "systemInstruction"):
             if place.first(key) in (QUOTE, BRACE, BRACKET) and len(place.values[key]) > 2:
-                content = place.take(key)
-                inner = {} if content is None or jsontext.first_byte(content) != BRACE else (
-                    jsontext.decode_object(content))  # fmt: skip
+                content = place.values.pop(key)
+                inner = jsontext.decode_object(content) if begins(content, BRACE) else {}
                 content = inner.get("parts", content)
                 payload.messages.append(plain({"role": "system", "content": content}))
-    if config and config.first("tools") == BRACKET:
+    if config.first("tools") == BRACKET:
         source.values["tools"] = config.values.pop("tools")
-
-
-def _listed(raw: Raw) -> list[Raw]:
-    """The messages of a list, or of the only list in it; none when something else is in it."""
-    items = items_of(raw)
-    if len(items) == 1 and jsontext.first_byte(items[0]) == BRACKET:
-        items = items_of(items[0])
-    texts = [it for it in items if jsontext.first_byte(it) == QUOTE]
-    if items and len(texts) == len(items):
-        return [plain({"role": "user", "content": it}) for it in items]
-    return items if items and all(map(is_message, items)) else []
-
-
-def is_message(raw: Raw) -> bool:
-    """Whether an object is a message, or an item beside messages."""
-    if jsontext.first_byte(raw) != BRACE:
-        return False
-    values = jsontext.decode_object(raw)
-    kind = word_of(values.get("type"))
-    if "role" in values:
-        return word_of(values.get("role")) != ""
-    if kind.startswith(("function_call", "custom_tool_call", "mcp_call", "reasoning")):
-        return True
-    if kind in _ROLES and ("content" in values or "data" in values):
-        return True
-    return word_of(values.get("type")) == "constructor" or set(values) == {"message"} or (
-        set(values) <= {"parts", "role"} and bool(values))  # fmt: skip
 
 
 def response(raw: Raw | None, path: str, losses: Losses) -> Payload | None:
     """Take a response apart; None when there is none. JSON of no known form is an answer's text."""
     value = unwrapped(raw)
-    first = 0 if value is None else jsontext.first_byte(value)
-    if value is None or first in (0, NULL):
+    if value is None or not _is_value(value):
         return None
-    if first == BRACKET:
-        listed = _listed(value)
-        if not listed:
-            return Payload(choices=[[_spoken(value)]])
-        nested = listed[0] if len(listed) == 1 else None
-        return Payload(choices=[listed if nested is None else [nested]])
-    if first != BRACE:
-        odd = first != QUOTE and b"e" in bytes(value).lower()  # true, false, 1e5: not what it wrote
-        return None if odd else Payload(choices=[[_spoken(value)]])
-    if is_message(value):
-        return Payload(choices=[[value]])
+    if listed := _messages(value, "assistant") or _calls(value):
+        payload = Payload(choices=[listed])
+        _take_counts(payload, listed[-1], path, losses)
+        return payload
     source = SourceObject(value, path, losses)
     payload = Payload(rest=source)
     _take_choices(source, payload)
     if not payload.choices:
-        return Payload(choices=[[_spoken(value)]])
+        text = plain(jsontext.one_line(value))
+        return Payload(choices=[_messages(text, "assistant")])
     payload.columns["model"] = source.text("model", "modelVersion", "model_version")
     payload.columns["response_id"] = source.text("id", "responseId", "response_id")
     payload.tools = source.take("tools") if source.first("tools") == BRACKET else None
@@ -253,69 +235,67 @@ def response(raw: Raw | None, path: str, losses: Losses) -> Payload | None:
         if source.first(key) == BRACE:
             payload.columns["usage"] = source.json(key)
             record = SourceObject(Raw(payload.columns["usage"].encode()), path, losses)
-            set_usage(record, payload.columns, keys)
+            cached = {"cache_read_input_tokens", "cache_creation_input_tokens"} & set(record.values)
+            set_usage(record, payload.columns, ANTHROPIC if cached else keys)
     return payload
 
 
-def _spoken(value: Raw) -> Raw:
-    text = value if jsontext.first_byte(value) == QUOTE else plain(jsontext.one_line(value))
-    return plain({"role": "assistant", "content": text})
+def _calls(raw: Raw) -> list[Raw]:
+    """A message of calls, for a list that holds nothing else (Vercel's SDK)."""
+    items = items_of(raw) if jsontext.first_byte(raw) == BRACKET else []
+    names = [set(jsontext.decode_object(it)) if begins(it, BRACE) else set() for it in items]
+    if items and all({"toolCallId", "toolName"} <= keys for keys in names):
+        return [plain({"role": "assistant", "tool_calls": raw})]
+    return []
 
 
 def _take_choices(source: SourceObject, payload: Payload) -> None:
-    for choice in source.objects("choices") + source.objects("candidates"):
-        message = choice.take("message") or choice.take("content") or choice.take("delta")
-        if message is None and choice.first("text") == QUOTE:
-            message = _spoken(choice.take("text") or Raw(b'""'))
-        payload.columns.setdefault("stop_reason", choice.text("finish_reason", "finishReason"))
-        payload.choices.append([] if message is None else [message])
-        _keep(source, f"choice {len(payload.choices)}", choice)
-    if payload.choices:
-        return
+    """Take the answers: choices side by side, or else the first key that holds messages."""
+    choices = source.objects("choices") + source.objects("candidates")
     if generations := _flat(source.values.get("generations")):
         source.drop("generations")
-        for item in generations:
-            generation = SourceObject(item, source.path, source.losses)
-            message = generation.take("message") or _spoken(
-                generation.values.get("text", Raw(b'""'))
-            )
+        choices += [SourceObject(it, source.path, source.losses) for it in generations]
+    for number, choice in enumerate(choices, 1):
+        message = choice.take("message") or choice.take("content") or choice.take("delta")
+        if message is not None:
             payload.choices.append([message])
-            _take_counts(payload, message, source)
-            _keep(source, f"generation {len(payload.choices)}", generation)
-    elif source.first("output") == BRACKET and _listed(source.values["output"]):
-        payload.choices.append(_listed(source.take("output") or Raw(b"[]")))
-    elif source.first("content") == BRACE:
-        payload.choices.append([source.take("content") or Raw(b"{}")])
-        payload.columns["stop_reason"] = source.text("finish_reason", "finishReason")
-    elif source.first("message") == BRACE:
-        payload.choices.append([source.take("message") or Raw(b"{}")])
-    elif source.first("messages") == BRACKET and _listed(source.values["messages"]):
-        *earlier, last = _listed(source.take("messages") or Raw(b"[]"))
-        payload.choices.append([last])
-        if earlier:
-            source.values["earlier messages"] = plain(earlier)
-    elif source.first("content") == BRACKET:
-        payload.choices.append([plain({"role": "assistant", "content": source.take("content")})])
-        payload.columns["stop_reason"] = source.text("stop_reason")
+            _take_counts(payload, message, source.path, source.losses)
+        else:
+            text = choice.take("text") if choice.first("text") == QUOTE else None
+            payload.choices.append([] if text is None else _messages(text, "assistant"))
+        payload.columns.setdefault("stop_reason", choice.text("finish_reason", "finishReason"))
+        if rest := choice.rest():
+            source.values[f"choice {number}"] = plain(rest)
+    for key in ("output", "content", "message", "messages"):
+        raw = source.values.get(key)
+        if raw is None or payload.choices or jsontext.first_byte(raw) not in (BRACE, BRACKET):
+            continue
+        listed = _messages(raw, "assistant")
+        if begins(raw, BRACE) and key != "output":
+            listed = [raw]
+        elif begins(raw, BRACKET) and key == "content":
+            listed = [plain({"role": "assistant", "content": raw})]
+        if not listed:
+            continue
+        source.drop(key)
+        if key == "messages" and len(listed) > 1:
+            source.values["earlier messages"] = plain(listed[:-1])
+            listed = listed[-1:]
+        payload.choices.append(listed)
+        reasons = ("finish_reason", "finishReason", "stop_reason")
+        payload.columns["stop_reason"] = source.text(*reasons)
 
 
-def _take_counts(payload: Payload, message: Raw, source: SourceObject) -> None:
+def _take_counts(payload: Payload, message: Raw, path: str, losses: Losses) -> None:
     """The tokens that a message of LangChain counts, which stay with it."""
-    inner = opened(SourceObject(message, source.path, source.losses))
+    inner = opened(SourceObject(message, path, losses))
     if inner.first("usage_metadata") == BRACE:
-        record = SourceObject(inner.values["usage_metadata"], source.path, source.losses)
+        record = SourceObject(inner.values["usage_metadata"], path, losses)
         set_usage(record, payload.columns, LANGCHAIN)
-
-
-def _keep(source: SourceObject, key: str, left: SourceObject) -> None:
-    if rest := left.rest():
-        source.values[key] = plain(rest)
 
 
 def _flat(raw: Raw | None) -> list[Raw]:
     """The objects of a list, or of the lists in it; none when anything else is there."""
-    first = 0 if raw is None else jsontext.first_byte(raw)
-    items = (
-        [inner for item in items_of(raw) for inner in items_of(item)] if first == BRACKET else []
-    )
+    listed = items_of(raw) if begins(raw, BRACKET) else []
+    items = [inner for item in listed for inner in items_of(item)]
     return items if all(jsontext.first_byte(item) == BRACE for item in items) else []

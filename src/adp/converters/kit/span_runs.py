@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from msgspec import Raw
+
+from adp.converters.format import Format
 from adp.converters.kit.drafts import StepDraft, TrajectoryDraft, emit, merge_extra
 from adp.converters.kit.span_blocks import items_of, plain, unwrapped
 from adp.converters.kit.span_tree import AGENT, LLM, TOOL, TraceSpan, link, owners, settle
 from adp.converters.kit.spans import AgentRun
 from adp.converters.kit.times import number_time
-from adp.converters.reading import tools_text
+from adp.converters.reading import NUMBER, tools_text
+from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
 from adp_schema.losses import Losses
+from adp_schema.protocols import RawRecord
 
 
 class SpanLog:
@@ -23,6 +28,8 @@ class SpanLog:
 
     Attributes:
         constants: keys of spans, and of their attributes, that are mostly the same in all of them.
+        left: what stands beside the spans; the first trajectory keeps it.
+        scores: name -> score, by trace; they are the rewards of its trajectory.
     """
 
     constants: ClassVar[tuple[str, ...]] = ()
@@ -30,6 +37,21 @@ class SpanLog:
     def __init__(self, builder: RowBuilder, losses: Losses) -> None:
         self.builder = builder
         self.losses = losses
+        self.left: list[tuple[str, Any]] = []
+        self.scores: dict[str, dict[str, Raw]] = {}
+
+    def lines(self, record: RawRecord) -> list[TraceSpan]:
+        """The spans of a record.
+
+        Raises:
+            RecordError: there is none.
+        """
+        raise NotImplementedError
+
+    def score(self, trace: str, name: str, value: Raw | None) -> None:
+        """Note a score, if it is a number; the first of a name counts."""
+        if value is not None and jsontext.first_byte(value) in NUMBER:
+            self.scores.setdefault(trace, {}).setdefault(name, value)
 
     def take(self, span: TraceSpan) -> None:
         """Take from a span of a model or a tool what it says; what is left becomes ``extra``."""
@@ -54,6 +76,14 @@ class SpanLog:
         heads = owners(ordered)
         for members in _conversations(ordered):
             run = self._run(members, heads)
+            for key, value in self.left:
+                merge_extra(run.extra, {key: value})
+            self.left = []
+            rewards: dict[str, Raw] = {}
+            for trace in dict.fromkeys(span.trace for span in members):
+                rewards = self.scores.get(trace, {}) | rewards
+            if rewards:
+                run.columns["rewards"] = jsontext.text_of(rewards)
             self.complete(run, members)
             emit(run, self.builder)
 
@@ -140,6 +170,23 @@ class SpanLog:
                 span.source.values[f"span {key}"] = value
         run.constant(span.source, *self.constants)
         run.constant(span.attributes, *self.constants)
+
+
+class SpanReader(Format):
+    """A format of spans: a file is one record, whose spans may be in any order.
+
+    Attributes:
+        log: what reads a record.
+    """
+
+    container = "session"
+    gathers_rows = True
+    log: type[SpanLog]
+
+    def read(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
+        """Read the spans of a file."""
+        log = self.log(builder, losses)
+        log.read(log.lines(record))
 
 
 def _conversations(spans: list[TraceSpan]) -> list[list[TraceSpan]]:

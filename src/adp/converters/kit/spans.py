@@ -19,6 +19,7 @@ from adp.converters.kit.drafts import (
     TrajectoryDraft,
     merge_extra,
 )
+from adp.converters.kit.span_blocks import word_of
 from adp.converters.kit.span_compare import (
     NOT_CAPTURED,
     Entry,
@@ -43,6 +44,9 @@ from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
 from adp_schema.losses import Losses
 from adp_schema.model import Columns
+
+COMPACTED = "gen_ai.conversation.compacted"
+"""The attribute of a call of a model before which its context was compacted."""
 
 
 class AgentRun:
@@ -104,6 +108,7 @@ class AgentRun:
                     if turn is None:
                         turn = item
                         item.columns |= _turn_columns(span, first=first)
+                        _set_reason(item)
                 self._add(track, PromptMessage(key_of(item), group, partial(_same, item), item))
         if turn is None:
             turn = StepDraft({"source": "agent", **_turn_columns(span, first=first)})
@@ -198,26 +203,28 @@ class AgentRun:
     ) -> list[PromptMessage] | None:
         """The new messages of a prompt that kept the end of the run and changed what was before.
 
-        None when it does not hold the end of the run.
+        None when it does not hold the end of the run, and does not say that it was compacted.
         """
         shared, start, track = answer
         entries = track.entries
-        last = entries[-1].key
-        ends = [n for n in range(shared, len(prompt)) if prompt[n].key == last and n >= shared]
-        if not ends or last is None:
+        last = entries[-1].key if entries else None
+        ends = [n for n in range(shared, len(prompt)) if prompt[n].key == last]
+        compacted = bytes(span.attributes.values.get(COMPACTED, b"")) == b"true"
+        if not compacted and (not ends or last is None):
             return None
-        end = ends[-1]
+        end = ends[-1] if ends else len(prompt) - 1
         tail = 0
         while (
             tail < min(len(entries) - start, end + 1 - shared)
             and entries[-1 - tail].key == prompt[end - tail].key
         ):
             tail += 1
-        kept, replaced = entries[-tail:], prompt[shared : end + 1 - tail]
+        kept, replaced = entries[len(entries) - tail :], prompt[shared : end + 1 - tail]
         self._repeat(track, prompt[:shared])
         edit = track.run.step("system", "context_edit", edit_boundary="replace")
-        edit.columns["edit_from"] = holder(kept[0])
-        edit.columns["edit_to"] = edit
+        if kept:
+            edit.columns["edit_from"] = holder(kept[0])
+            edit.columns["edit_to"] = edit
         texts = [it.item.parts.columns().get("text", "") for it in replaced]
         edit.columns["edit_summary"] = "\n\n".join(text for text in texts if text) or None
         edit.extra["messages"] = [raw for it in replaced for raw in it.group]
@@ -344,6 +351,13 @@ class AgentRun:
 
 def _same(item: Item) -> Item:
     return item
+
+
+def _set_reason(turn: StepDraft) -> None:
+    """Take the reason to stop from the message, where the span does not say it."""
+    for key in ("finish_reason", "stop_reason"):
+        if not turn.columns.get("stop_reason") and word_of(turn.extra.get(key)):
+            turn.columns["stop_reason"] = word_of(turn.extra.pop(key))
 
 
 def _turn_columns(span: TraceSpan, *, first: bool) -> Columns:

@@ -10,7 +10,7 @@ from adp_schema.model import Columns
 
 @dataclass(frozen=True)
 class UsageKeys:
-    """Where a usage record has its numbers; a dot leads into an object.
+    """Where a usage record has its numbers; a dot leads into an object, or stands in the key.
 
     Attributes:
         prompt: prompt tokens.
@@ -112,7 +112,7 @@ def _number(record: SourceObject, places: tuple[str, ...]) -> int | None:
 
 
 def _place(record: SourceObject, place: str) -> tuple[SourceObject, str]:
-    *outer, name = place.split(".")
+    *outer, name = [place] if place in record else place.split(".")
     for key in outer:
         record = SourceObject(record.values.get(key), record.path, record.losses)
     return record, name

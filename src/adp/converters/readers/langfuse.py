@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from msgspec import Raw
 
-from adp.converters.format import Format
 from adp.converters.kit.drafts import TrajectoryDraft, merge_extra
 from adp.converters.kit.lines import log_lines
 from adp.converters.kit.session import word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.span_attributes import classify
-from adp.converters.kit.span_blocks import plain, unwrapped
+from adp.converters.kit.span_blocks import items_of, opened, plain, unwrapped
 from adp.converters.kit.span_payloads import (
     set_cost,
     take_request,
@@ -25,9 +24,11 @@ from adp.converters.kit.span_payloads import (
     take_tools,
     take_use,
 )
-from adp.converters.kit.span_runs import SpanLog
+from adp.converters.kit.span_runs import SpanLog, SpanReader
+from adp.converters.kit.span_tables import USE
 from adp.converters.kit.span_tree import AGENT, EVENT, LLM, TOOL, TraceSpan, take_id, take_times
-from adp.converters.reading import BRACE, BRACKET
+from adp.converters.kit.usage import UsageKeys, set_usage
+from adp.converters.reading import BRACE, BRACKET, begins
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
@@ -39,16 +40,21 @@ _TYPES = {
     **dict.fromkeys(("SPAN", "EVENT", "CHAIN", "RETRIEVER", "EVALUATOR", "EMBEDDING", "GUARDRAIL"),
                     EVENT),
 }  # fmt: skip
-_TOKENS = {
-    "tokens_in": ("input", "input_tokens", "prompt_tokens", "promptTokens"),
-    "tokens_out": ("output", "output_tokens", "completion_tokens", "completionTokens"),
-    "tokens_cached": ("input_cached_tokens", "cache_read_input_tokens", "input_cache_read",
-                      "prompt_details.cache_read", "input_cached", "cached_tokens"),
-    "tokens_cache_write": ("cache_creation_input_tokens", "input_cache_creation",
-                           "prompt_details.cache_write", "input_cache_write"),
-    "tokens_reasoning": ("output_reasoning_tokens", "completion_details.reasoning",
-                         "output_reasoning", "reasoning_tokens"),
-}  # fmt: skip
+_USAGE = UsageKeys(
+    prompt=("input", "input_tokens", "prompt_tokens", "promptTokens"),
+    written=("output", "output_tokens", "completion_tokens", "completionTokens"),
+    cached=("input_cached_tokens", "cache_read_input_tokens", "input_cache_read",
+            "prompt_details.cache_read", "input_cached", "cached_tokens"),
+    cache_write=("cache_creation_input_tokens", "input_cache_creation",
+                 "prompt_details.cache_write", "input_cache_write"),
+    reasoning=("output_reasoning_tokens", "completion_details.reasoning", "output_reasoning",
+               "reasoning_tokens"),
+)  # fmt: skip
+_COUNTS = {
+    "tokens_in": ("inputUsage", "promptTokens", "prompt_tokens"),
+    "tokens_out": ("outputUsage", "completionTokens", "completion_tokens"),
+}
+"""Counts beside the record of the usage, in older exports."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
@@ -67,40 +73,43 @@ class LangfuseLog(SpanLog):
     def __init__(self, builder: RowBuilder, losses: Losses) -> None:
         super().__init__(builder, losses)
         self.traces: dict[str, list[SourceObject]] = {}
-        self.scores: dict[str, list[Raw]] = {}
+        self.records: dict[str, list[Raw]] = {}
         self.spans: list[TraceSpan] = []
-        self.left: list[tuple[str, Any]] = []
-        self.known: set[str] = set()
 
     def lines(self, record: RawRecord) -> list[TraceSpan]:
-        """The observations of all documents or rows.
-
-        Raises:
-            RecordError: none of them holds an observation.
-        """
+        """The observations of all documents or rows."""
         for source, broken in log_lines(record, self.builder, self.losses):
             if broken:
                 self.left.append(("line", broken))
-            elif source.first("trace") == BRACE:
-                self._trace(source.child("trace"))
-                self._observations(source)
-                self.left.extend(source.rest().items())
-            elif source.first("observations") == BRACKET:
-                self._observations(source)
-                self._trace(source)
-            elif _get(source, "traceId") and ("startTime" in source or "start_time" in source):
-                self.spans.append(self.span(source))
-            elif _get(source, "traceId") and "value" in source:
-                self._score(_get(source, "traceId"), plain(source.values))
             else:
-                self._trace(source)
+                self._document(source)
         for span in self.spans:
             for trace in self.traces.get(span.trace, []):
                 span.conversation = _get(trace, "sessionId") or span.conversation
         if not self.spans:
             raise RecordError("the record holds no observation", "$.observations")
-        self.known = {span.trace for span in self.spans}
         return self.spans
+
+    def _document(self, source: SourceObject) -> None:
+        """A trace with its observations, a row of any table, or a page of rows of the API."""
+        trace = _get(source, "traceId")
+        if source.first("data") == BRACKET:
+            for row in source.objects("data"):
+                self._document(row)
+            self.left.extend(source.rest().items())
+        elif trace and ("startTime" in source or "start_time" in source):
+            self.spans.append(self.span(source))
+        elif trace and "value" in source:
+            self._score(trace, plain(source.values))
+        else:
+            self.spans.extend(map(self.span, source.objects("observations")))
+            listed = [source.child("trace")] if source.first("trace") == BRACE else []
+            for row in listed or source.objects("traces"):
+                self._trace(row)
+            if listed:
+                self.left.extend(source.rest().items())
+            else:
+                self._trace(source)
 
     def _trace(self, source: SourceObject) -> None:
         self.traces.setdefault(source.word("id"), []).append(source)
@@ -108,11 +117,9 @@ class LangfuseLog(SpanLog):
             self._score(source.word("id"), score)
 
     def _score(self, trace: str, raw: Raw) -> None:
-        self.scores.setdefault(trace, []).append(raw)
-
-    def _observations(self, source: SourceObject) -> None:
-        for item in source.objects("observations"):
-            self.spans.append(self.span(item))
+        self.records.setdefault(trace, []).append(raw)
+        score = SourceObject(raw, "$.scores", self.losses)
+        self.score(trace, score.word("name"), score.values.get("value"))
 
     def span(self, source: SourceObject) -> TraceSpan:
         """An observation."""
@@ -129,11 +136,8 @@ class LangfuseLog(SpanLog):
             span.kind = _TYPES[kind]
         elif kind not in _TYPES:
             self.losses.unknown(f"observation type {kind or 'without a type'}")
-        if (
-            span.kind == EVENT
-            and kind == "SPAN"
-            and _is_tool(unwrapped(source.values.get("output")))
-        ):
+        output = SourceObject(unwrapped(source.values.get("output")), "$", self.losses)
+        if span.kind == EVENT and kind == "SPAN" and opened(output).word("tool_call_id"):
             span.kind = TOOL
         span.has_messages = False
         span.conversation = _get(source, "sessionId") or span.conversation
@@ -149,6 +153,7 @@ class LangfuseLog(SpanLog):
             return
         span.columns["model"] = source.text("model", *_names("providedModelName"))
         _take_usage(span)
+        take_tools(span, span.attributes, "gen_ai.tool.definitions", "ai.prompt.tools")
         take_request(span, source, "input")
         take_response(span, source, "output")
         take_tools(span, source, *_names("toolDefinitions"))
@@ -158,46 +163,35 @@ class LangfuseLog(SpanLog):
         use.name = attributes.word("gen_ai.tool.name") or attributes.word("tool.name") or (
             span.name.removeprefix("execute_tool ").removeprefix("running tool: ")
             .removeprefix("tool.")) or None  # fmt: skip
-        use.call_id = attributes.word("gen_ai.tool.call.id") or None
+        ids = (attributes.word(key) for key in USE["call_id"])
+        use.call_id = next((name for name in ids if name), None)
         take_use(span, source, "input", "output")
-        inner = unwrapped(use.arguments)
-        use.arguments = inner if inner is not None else use.arguments
-        if source.word("level") == "ERROR":
-            use.error = True
+        use.arguments = unwrapped(use.arguments)
+        use.error = True if source.word("level") == "ERROR" else None
 
     def complete(self, run: TrajectoryDraft, spans: list[TraceSpan]) -> None:
-        """Add what the traces say, and their scores as rewards."""
-        left, self.left = self.left, []
-        for key, value in left:
-            merge_extra(run.extra, {key: value})
-        for name in [name for name in self.traces if name not in self.known]:
+        """Add what the traces say."""
+        known = {span.trace for span in self.spans}
+        for name in [name for name in self.traces if name not in known]:
             for trace in self.traces.pop(name):
                 merge_extra(run.extra, {"other trace": plain(trace.rest())})
-        for name in [name for name in self.scores if name not in self.known]:
-            run.extra.setdefault("other scores", []).extend(self.scores.pop(name))
-        rewards: dict[str, Any] = {}
+        for name in [name for name in self.records if name not in known]:
+            run.extra.setdefault("other scores", []).extend(self.records.pop(name))
         names = dict.fromkeys(span.trace for span in spans)
-        if "source_id" in run.columns and run.columns["session_id"] is None:
+        if run.columns["session_id"] is None:
             run.columns["source_id"] = next(iter(names)) or None
         for name in names:
             for trace in self.traces.pop(name, []):
                 self._about(run, trace)
-            for raw in self.scores.pop(name, []):
+            for raw in self.records.pop(name, []):
                 run.extra.setdefault("scores", []).append(raw)
-                score = SourceObject(raw, "$.scores", self.losses)
-                number = score.values.get("value")
-                if number is not None and jsontext.first_byte(number) in b"-0123456789":
-                    rewards.setdefault(score.word("name"), number)
-        if rewards:
-            run.columns["rewards"] = jsontext.text_of(rewards)
 
     def _about(self, run: TrajectoryDraft, trace: SourceObject) -> None:
         tags = trace.values.get("tags")
-        if tags is not None and jsontext.first_byte(tags) == BRACKET:
-            words = jsontext.decode_value(tags)
-            if words and all(isinstance(it, str) for it in words) and "tags" not in run.columns:
-                run.columns["tags"] = words
-                trace.drop("tags")
+        words = jsontext.decode_value(tags) if begins(tags, BRACKET) else []
+        if words and all(isinstance(it, str) for it in words) and "tags" not in run.columns:
+            run.columns["tags"] = words
+            trace.drop("tags")
         merge_extra(run.extra, {"trace": plain(trace.rest())})
 
 
@@ -205,71 +199,52 @@ def _get(source: SourceObject, key: str) -> str:
     return next((source.word(name) for name in _names(key) if source.word(name)), "")
 
 
-def _is_tool(raw: Raw | None) -> bool:
-    """Whether an output is the message of a tool, as LangChain's tools give it."""
-    if raw is None or jsontext.first_byte(raw) != BRACE or b'"tool_call_id"' not in bytes(raw):
-        return False
-    values = jsontext.decode_object(raw)
-    inner = values.get("kwargs", values.get("data", raw))
-    return jsontext.first_byte(inner) == BRACE and "tool_call_id" in jsontext.decode_object(inner)
-
-
 def _take_usage(span: TraceSpan) -> None:
-    source = span.source
-    key = next((key for key in (*_names("usageDetails"), "usage") if len(source.values.get(
-        key, b"")) > 2), None)  # fmt: skip
-    inner = None if key is None else unwrapped(source.values[key])
-    if key is not None and inner is not None and jsontext.first_byte(inner) == BRACE:
+    source, columns = span.source, span.columns
+    keys = (*_names("usageDetails"), "usage")
+    key = next((key for key in keys if len(source.values.get(key, b"")) > 2), "")
+    inner = unwrapped(source.values.get(key))
+    if begins(inner, BRACE):
         source.drop(key)
         record = SourceObject(inner, f"{source.path}.{key}", source.losses)
-        span.columns["usage"] = jsontext.one_line(inner)
-        numbers = {
-            column: next(
-                (it for name in names if (it := record.integer_at(name)) is not None), None
-            )
-            for column, names in _TOKENS.items()
-        }
-        apart = (numbers["tokens_cached"] or 0) + (numbers["tokens_cache_write"] or 0)
-        plainly = (numbers["tokens_in"] or 0) + (numbers["tokens_out"] or 0)
-        if (
-            apart
-            and record.integer_at("total") == plainly + apart
-            and numbers["tokens_in"] is not None
-        ):
-            numbers["tokens_in"] += apart
-        span.columns.update(numbers)
+        columns["usage"] = jsontext.one_line(inner)
+        set_usage(record, columns, _USAGE)
+        apart = (columns.get("tokens_cached") or 0) + (columns.get("tokens_cache_write") or 0)
+        plainly = (columns.get("tokens_in") or 0) + (columns.get("tokens_out") or 0)
+        if apart and "tokens_in" in columns and record.integer_at("total") == plainly + apart:
+            columns["tokens_in"] += apart
+    for column, names in _COUNTS.items():
+        numbers = [source.integer_at(name) for name in names]
+        if column not in columns and any(numbers):
+            columns[column] = max(number or 0 for number in numbers)
     costs = next((it for it in _names("costDetails") if it in source), "")
     record = SourceObject(unwrapped(source.values.get(costs)), source.path, source.losses)
     totals = ("totalCost", "calculatedTotalCost", "total_cost")
     set_cost(span, record.values.get("total"), *(source.values.get(key) for key in totals))
 
 
-class LangfuseReader(Format):
+class LangfuseReader(SpanReader):
     """The format ``langfuse``."""
 
     name = "langfuse"
     title = "Traces of Langfuse"
-    container = "session"
-    gathers_rows = True
+    log = LangfuseLog
     recognised = "a trace with observations, or an observation with a traceId and a type"
     versions = "traces of its API and screens, and rows of its exports"
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """Traces and rows of observations."""
-        kind = word(record, "type")
-        row = bool({"traceId", "trace_id"} & set(record)) and kind in _TYPES
+        page = items_of(record.get("data"))
+        if begins(record.get("data"), BRACKET) and page and begins(page[0], BRACE):
+            return self.sniff(jsontext.decode_object(page[0]))
+        row = bool({"traceId", "trace_id"} & set(record)) and word(record, "type") in _TYPES
         if row and bool({"startTime", "start_time"} & set(record)):
             return Match.STAMP
         observations = record.get("observations")
         if observations is None or jsontext.first_byte(observations) != BRACKET:
             return Match.NO
-        known = "trace" in record or {"sessionId", "userId", "timestamp"} & set(record)
+        known = {"trace", "traces", "sessionId", "userId", "timestamp"} & set(record)
         return Match.STAMP if known and b'"trace' in bytes(observations) else Match.NO
-
-    def read(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
-        """Read the traces of a file."""
-        log = LangfuseLog(builder, losses)
-        log.read(log.lines(record))
 
 
 CONVERTER = LangfuseReader()

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from msgspec import Raw
 
-from adp.converters.format import Format
-from adp.converters.kit.drafts import TrajectoryDraft, merge_extra
+from adp.converters.kit.drafts import TrajectoryDraft
 from adp.converters.kit.lines import log_lines
 from adp.converters.kit.session import word
 from adp.converters.kit.source_object import SourceObject
+from adp.converters.kit.span_blocks import unwrapped
 from adp.converters.kit.span_payloads import (
     LANGCHAIN,
     set_cost,
@@ -20,12 +20,11 @@ from adp.converters.kit.span_payloads import (
     take_tools,
     take_use,
 )
-from adp.converters.kit.span_runs import SpanLog
+from adp.converters.kit.span_runs import SpanLog, SpanReader
 from adp.converters.kit.span_tree import EVENT, LLM, TOOL, TraceSpan, take_id, take_times
 from adp.converters.kit.usage import set_usage
 from adp.converters.reading import BRACE, BRACKET, NULL
 from adp_schema import jsontext
-from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError
 from adp_schema.losses import Losses
 from adp_schema.protocols import Match, RawRecord
@@ -42,16 +41,8 @@ class LangsmithLog(SpanLog):
 
     constants: ClassVar[tuple[str, ...]] = ("trace_id", "session_name", "session_id")
 
-    def __init__(self, builder: RowBuilder, losses: Losses) -> None:
-        super().__init__(builder, losses)
-        self.left: list[tuple[str, Any]] = []
-
     def lines(self, record: RawRecord) -> list[TraceSpan]:
-        """The runs of all lines; what a patch says is added to the run that was posted.
-
-        Raises:
-            RecordError: there is none.
-        """
+        """The runs of all lines; what a patch says is added to the run that was posted."""
         runs: dict[str, SourceObject] = {}
         for number, (source, broken) in enumerate(log_lines(record, self.builder, self.losses)):
             posts, patches = source.objects("post"), source.objects("patch")
@@ -74,7 +65,7 @@ class LangsmithLog(SpanLog):
 
     def span(self, source: SourceObject) -> TraceSpan:
         """A run."""
-        extra = source.child("extra")
+        extra = source.parsed("extra")
         metadata = extra.child("metadata")
         name, kind = take_id(source, "id"), source.word("run_type")
         parent = source.word("parent_run_id") or source.word("parent_id") or None
@@ -97,11 +88,11 @@ class LangsmithLog(SpanLog):
             self._take_use(span)
             span.use.error = True if failed else span.use.error
             return
-        settings = source.child("extra").child("invocation_params")
+        settings = source.parsed("extra").child("invocation_params")
         span.columns["model"] = span.attributes.word("ls_model_name") or settings.word("model") or (
             settings.word("model_name")) or None  # fmt: skip
         take_tools(span, settings, "tools")
-        outputs = source.child("outputs")
+        outputs = source.parsed("outputs")
         usage = outputs.json_object("usage_metadata")
         if usage is not None:
             span.columns["usage"] = usage
@@ -128,10 +119,7 @@ class LangsmithLog(SpanLog):
             take_use(span, source, "", "outputs")
 
     def complete(self, run: TrajectoryDraft, spans: list[TraceSpan]) -> None:
-        """Keep what stood beside the runs, and say why the outermost one failed."""
-        left, self.left = self.left, []
-        for key, value in left:
-            merge_extra(run.extra, {key: value})
+        """Say why the outermost run failed, which example it tries, and how it was judged."""
         roots = [it.source for it in spans if it.above is None]
         errors = [it.word("error") for it in roots]
         if errors and errors[-1]:
@@ -142,7 +130,7 @@ class LangsmithLog(SpanLog):
 
 def _alone(raw: Raw | None, key: str, losses: Losses) -> Raw | None:
     """The value under the only key of an object, where that is what it is called."""
-    source = SourceObject(raw, "$", losses)
+    source = SourceObject(unwrapped(raw), "$", losses)
     return source.take(key) if set(source.values) == {key} else raw
 
 
@@ -186,13 +174,12 @@ def _merge(runs: dict[str, SourceObject], name: str, run: SourceObject) -> None:
             first.values[key] = raw
 
 
-class LangsmithReader(Format):
+class LangsmithReader(SpanReader):
     """The format ``langsmith``."""
 
     name = "langsmith"
     title = "Runs of LangSmith"
-    container = "session"
-    gathers_rows = True
+    log = LangsmithLog
     recognised = "a run_type beside inputs or a trace_id, or a list of posts of such runs"
     versions = "runs of its exports, and the batches of its clients"
 
@@ -209,11 +196,6 @@ class LangsmithReader(Format):
                     known = {"run_type", "dotted_order"} & set(jsontext.decode_object(items[0]))
                     return Match.STAMP if known else Match.NO
         return Match.NO
-
-    def read(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
-        """Read the runs of a file."""
-        log = LangsmithLog(builder, losses)
-        log.read(log.lines(record))
 
 
 CONVERTER = LangsmithReader()

@@ -6,16 +6,16 @@ Attributes of spans are strings of JSON, also where the value is a plain string.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from msgspec import Raw
 
-from adp.converters.format import Format
 from adp.converters.kit.drafts import TrajectoryDraft, merge_extra
 from adp.converters.kit.lines import log_lines
+from adp.converters.kit.otlp_values import open_span
 from adp.converters.kit.session import inner
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.span_blocks import unwrapped
+from adp.converters.kit.span_blocks import items_of, unwrapped
 from adp.converters.kit.span_payloads import (
     set_cost,
     take_request,
@@ -23,8 +23,8 @@ from adp.converters.kit.span_payloads import (
     take_tools,
     take_use,
 )
-from adp.converters.kit.span_runs import SpanLog
-from adp.converters.kit.span_tree import AGENT, EVENT, LLM, TOOL, TraceSpan, take_id, take_times
+from adp.converters.kit.span_runs import SpanLog, SpanReader
+from adp.converters.kit.span_tree import AGENT, EVENT, LLM, TOOL, TraceSpan
 from adp.converters.kit.usage import UsageKeys, set_usage
 from adp.converters.reading import BRACE, QUOTE
 from adp_schema import jsontext
@@ -54,14 +54,9 @@ class MlflowLog(SpanLog):
     def __init__(self, builder: RowBuilder, losses: Losses) -> None:
         super().__init__(builder, losses)
         self.traces: dict[str, list[SourceObject]] = {}
-        self.left: list[tuple[str, Any]] = []
 
     def lines(self, record: RawRecord) -> list[TraceSpan]:
-        """The spans of all traces.
-
-        Raises:
-            RecordError: there is none.
-        """
+        """The spans of all traces."""
         spans: list[TraceSpan] = []
         for source, broken in log_lines(record, self.builder, self.losses):
             info, data = source.child("info"), source.child("data")
@@ -76,6 +71,11 @@ class MlflowLog(SpanLog):
                 for span in spans_here:
                     span.conversation = session or None
                 self.traces.setdefault(spans_here[0].trace, []).append(source)
+                for raw in items_of(info.values.get("assessments")):
+                    assessment = SourceObject(raw, "$.info.assessments", self.losses)
+                    name = assessment.word("assessment_name") or assessment.word("name")
+                    value = assessment.child("feedback").values.get("value")
+                    self.score(spans_here[0].trace, name, value)
                 spans.extend(spans_here)
         if not spans:
             raise RecordError("the trace holds no span", "$.data.spans")
@@ -83,20 +83,8 @@ class MlflowLog(SpanLog):
 
     def span(self, source: SourceObject) -> TraceSpan:
         """A span."""
-        context = source.child("context")
-        attributes = SourceObject(None, f"{source.path}.attributes", self.losses)
-        if source.first("attributes") == BRACE:
-            attributes.values = dict(source.child("attributes").values)
-            source.adopt("attributes", attributes)
-        trace = source.word("trace_id") or context.word("trace_id")
-        name = take_id(source, "span_id") or take_id(context, "span_id")
-        parent = source.word("parent_span_id") or source.word("parent_id")
-        times = take_times(source, ("start_time_unix_nano", "start_time", "start_time_ns"),
-                           ("end_time_unix_nano", "end_time", "end_time_ns"))  # fmt: skip
-        span = TraceSpan(
-            source, attributes, name, trace, parent or None, source.word("name"), **times
-        )
-        kind = _text(attributes, "mlflow.spanType") or source.word("span_type")
+        span = open_span(source, {})
+        kind = _text(span.attributes, "mlflow.spanType") or source.word("span_type")
         if kind and kind not in _TYPES:
             self.losses.unknown(f"span type {kind}")
         span.kind = _TYPES.get(kind, EVENT)
@@ -139,28 +127,14 @@ class MlflowLog(SpanLog):
         take_response(span, place, keys[1])
 
     def complete(self, run: TrajectoryDraft, spans: list[TraceSpan]) -> None:
-        """Add what is known of the traces, and their assessments as rewards."""
-        left, self.left = self.left, []
-        for key, value in left:
-            merge_extra(run.extra, {key: value})
-        rewards: dict[str, Any] = {}
+        """Add what is known of the traces."""
         for name in dict.fromkeys(span.trace for span in spans):
             for source in self.traces.pop(name, []):
                 info = source.child("info")
                 if run.columns["session_id"] is None:
                     run.columns["source_id"] = info.word("trace_id") or info.word("request_id") or (
                         run.columns["source_id"])  # fmt: skip
-                for raw in info.items("assessments"):
-                    run.extra.setdefault("assessments", []).append(raw)
-                    assessment = SourceObject(raw, "$.info.assessments", self.losses)
-                    value = assessment.child("feedback").values.get("value")
-                    if value is not None and jsontext.first_byte(value) in b"-0123456789":
-                        rewards.setdefault(
-                            assessment.word("assessment_name") or assessment.word("name"), value
-                        )
                 merge_extra(run.extra, source.rest())
-        if rewards:
-            run.columns["rewards"] = jsontext.text_of(rewards)
 
 
 def _decoded(raw: Raw | None) -> Raw | None:
@@ -178,13 +152,12 @@ def _text(attributes: SourceObject, key: str) -> str:
     )
 
 
-class MlflowReader(Format):
+class MlflowReader(SpanReader):
     """The format ``mlflow``."""
 
     name = "mlflow"
     title = "Traces of MLflow"
-    container = "session"
-    gathers_rows = True
+    log = MlflowLog
     recognised = "an info with a trace_id or request_id beside data with spans"
     versions = "traces of MLflow 2 and 3, as Trace.to_json writes them"
 
@@ -192,11 +165,6 @@ class MlflowReader(Format):
         """``info`` and ``data.spans``."""
         known = bool({"trace_id", "request_id"} & set(inner(record, "info")))
         return Match.STAMP if known and "spans" in inner(record, "data") else Match.NO
-
-    def read(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
-        """Read the traces of a file."""
-        log = MlflowLog(builder, losses)
-        log.read(log.lines(record))
 
 
 CONVERTER = MlflowReader()

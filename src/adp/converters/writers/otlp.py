@@ -11,7 +11,7 @@ from typing import Any
 
 from adp.converters.kit.api_parts import ApiPart, is_model_call, name_of
 from adp.converters.kit.api_writer import STEP, ApiWriter
-from adp.converters.kit.otlp_values import attribute_list
+from adp.converters.kit.otlp_written import attribute_list
 from adp.converters.kit.tool_definitions import tool_definitions
 from adp.converters.kit.written_spans import CLIENT, ERROR, INTERNAL, WrittenSpans
 from adp.converters.reading import BRACE
