@@ -16,6 +16,7 @@ from adp.converters.branches import LEFT_OUT, WHOLE
 from adp.converters.readers import READERS
 from adp.converters.registry import BUILTIN, formats
 from adp.converters.unwritten_columns import BOOKKEEPING
+from adp.converters.user_format import is_written
 from adp.converters.via_atif import ATIF
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.losses import Losses
@@ -90,17 +91,22 @@ def index_page() -> str:
 
 
 def _only_read() -> list[str]:
-    """The formats that are only read."""
+    """The logs of programs: those that are only read, and those that are written, too."""
     rows = []
     for name in sorted(READERS):
         reader = formats.get(name)
-        rows.append((f"`{name}`", reader.title, reader.recognised, reader.versions))
+        written = "yes" if is_written(reader) else ""
+        rows.append((f"`{name}`", reader.title, reader.recognised, written, reader.versions))
     return [
-        *("## Only read", ""),
+        *("## Logs of programs", ""),
+        "Most are only read. Those that are written go back to their program",
+        "([logs.md](logs.md#going-back)): each session becomes a file of the name that it looks",
+        "for.",
+        "",
         "What no column holds is in `extra`; what is of a kind that the reader has never seen is",
         "kept and counted. `adp doctor FILES` names it, and says how complete the runs are.",
         "",
-        *table(("name", "what", "recognised by", "versions"), rows),
+        *table(("name", "what", "recognised by", "written", "versions"), rows),
         "",
     ]
 

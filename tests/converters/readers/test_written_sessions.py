@@ -70,7 +70,7 @@ def conversation(run: Trajectory) -> list[Any]:
             if step.kind == "context_edit":
                 items.append(("edit", step.edit_summary))
         for call in step.calls:
-            items.append(("call", call.name, json.loads(call.arguments or "null")))
+            items.append(("call", call.name or "", json.loads(call.arguments or "{}")))
         for row in step.observations:
             place = (row.call_step, row.call)
             texts = [text for kind, text in pieces(row, run) if kind == "text"]

@@ -56,6 +56,7 @@ class SessionLogWriter:
         native_columns: columns of any table that follow from ``extra`` when the format is the
             one that the run was read from.
         model_from: the turn that readers take the model of the run from: the first or the last.
+        apart: kinds of branches that may stand anywhere in the session.
         used_extra: keys of the ``extra`` of a trajectory of any format that its lines say.
         native: whether the run was read from the format that is written.
         previous: id of the line before, for formats whose lines name it.
@@ -74,6 +75,7 @@ class SessionLogWriter:
     result_columns: ClassVar[frozenset[str]] = frozenset()
     native_columns: ClassVar[frozenset[str]] = frozenset()
     model_from: ClassVar[int] = -1
+    apart: ClassVar[frozenset[str]] = frozenset()
     used_extra: ClassVar[frozenset[str]] = frozenset({"cwd", "directory"})
 
     def __init__(self, run: Trajectory, losses: Losses) -> None:
@@ -97,8 +99,8 @@ class SessionLogWriter:
     # ---- what a format says ----------------------------------------------------------------
 
     def session_name(self) -> str:
-        """The id of the session: the source's own when it is a UUID, or one made of the id."""
-        return session_uuid(self.run)
+        """The id of the session: a UUID, or what the same format had as one."""
+        return (self.native and self.run.source_id) or session_uuid(self.run)
 
     def message(self, step: Step, path: str) -> Iterator[Line]:
         """The lines of a message that no model wrote."""
@@ -145,16 +147,20 @@ class SessionLogWriter:
             self.ends[step.step or 0] = self.previous
             goes_on = any(_is_message(later) for later in steps[index + 1 :])
             for number, branch in enumerate(self.run.branches):
-                if goes_on and branch.parent_step == (step.step or 0) + 1:
+                fits = goes_on or branch.branch_kind in self.apart
+                if fits and branch.parent_step == (step.step or 0) + 1:
                     yield from self.branch(branch, number)
         for number, branch in enumerate(self.run.branches):
+            if branch.branch_kind in self.apart and id(branch) not in self._written:
+                yield from self.branch(branch, number)
             if id(branch) not in self._written:
                 reason = "it begins where no message of the run does, and is left out"
                 self.losses.add(f"$.branches[{number}]", reason)
 
     def branch(self, branch: Trajectory, number: int) -> Iterator[Line]:
         """The lines of a branch, which begins after the line before."""
-        if not branch.steps or not _is_message(branch.steps[0]):
+        begins = bool(branch.steps) and _is_message(branch.steps[0])
+        if not begins and branch.branch_kind not in self.apart:
             return
         self._written.add(id(branch))
         within = Losses()
@@ -205,6 +211,7 @@ class SessionLogWriter:
             self.losses.add(f"{path}.source", "environment is written as the role user")
         yield from self.message(step, path)
         if step.calls:
+            self.losses.add(f"{path}.calls", "calls that no model made are written as the agent's")
             self._report_calls(step, path)
             yield from self.turn(Step(step=step.step, source="agent", calls=step.calls), path)
 
@@ -297,8 +304,10 @@ class SessionLogWriter:
         return model if model is not None else self.run.agent_model
 
     def blocks(self, row: Step | Observation, path: str) -> list[Block]:
-        """The content of a row, in order."""
-        return blocks_of(row, self.run.media, path, self.losses, native=self.native)
+        """The content of a row, in order; calls only in a turn of the model."""
+        blocks = blocks_of(row, self.run.media, path, self.losses, native=self.native)
+        calls = isinstance(row, Step) and row.source == "agent"
+        return [block for block in blocks if calls or block.kind != "call"]
 
     def text(self, row: Step | Observation) -> str:
         """The text of a row, with its characters and its data."""
@@ -376,7 +385,7 @@ def merged(known: Mapping[str, Any], kept: Mapping[str, Raw]) -> Line:
     out = dict(known)
     for key, value in kept.items():
         if isinstance(out.get(key), dict) and jsontext.first_byte(value) == BRACE:
-            out[key] = merged(out[key], jsontext.decode_object(value))
+            out[key] = merged(out[key], jsontext.decode_exact(value))
         else:
             out[key] = value
     return out

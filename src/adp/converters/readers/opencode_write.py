@@ -12,10 +12,9 @@ from typing import Any, ClassVar
 
 from msgspec import Raw
 
-from adp.converters.kit.session import inner
 from adp.converters.kit.written import Line, SessionLogWriter, merged
 from adp.converters.kit.written_blocks import Block
-from adp.converters.kit.written_names import opencode_id, provider_of, uuid_of
+from adp.converters.kit.written_names import object_at, opencode_id, provider_of, text_at, uuid_of
 from adp.converters.scalars import number_text
 from adp.converters.unwritten_columns import report_parts
 from adp.converters.writing import parts_of, rows_of, string
@@ -51,6 +50,7 @@ class OpencodeWriter(SessionLogWriter):
         self._messages: list[Line] = []
         self._system: Step | None = None
         self._asked = ""
+        self._ended = False
         self._last = 0
         self._names: dict[tuple[int | None, int | None], str] = {}
         self._answers: dict[tuple[int | None, int | None], tuple[Observation, str]] = {}
@@ -60,7 +60,7 @@ class OpencodeWriter(SessionLogWriter):
 
     def session_name(self) -> str:
         """An id as opencode makes them."""
-        return opencode_id(self.run)
+        return (self.native and self.run.source_id) or opencode_id(self.run)
 
     def lines(self) -> list[Line]:
         """One document."""
@@ -136,11 +136,10 @@ class OpencodeWriter(SessionLogWriter):
         return message
 
     def _add(self, message: Line, part: Line, fields: dict[str, Raw] | None = None) -> None:
-        known = inner({"it": (fields or {}).get("id", Raw(b"null"))}, "it")
-        given = jsontext.decode_value(fields["id"]) if fields and "id" in fields else None
-        head = {"id": self._id("prt", given if isinstance(given, str) else None),
+        fields = fields or {}
+        head = {"id": self._id("prt", text_at(fields, "id")),
                 "sessionID": self.session, "messageID": message["info"]["id"]}  # fmt: skip
-        message["parts"].append({**merged({**head, **part}, fields or known), "id": head["id"]})
+        message["parts"].append({**merged({**head, **part}, fields), "id": head["id"]})
 
     def message(self, step: Step, path: str) -> Iterator[Line]:
         """A message of the user; a system prompt waits for the next one."""
@@ -174,16 +173,17 @@ class OpencodeWriter(SessionLogWriter):
         """A turn of the model: a message, or a part of one that holds several turns."""
         fields = self.fields(step)
         message = self._messages[-1] if self._messages else None
-        again = self.native and message is not None and step.native_id is not None
+        again = self._ended or "step-start" in fields
         if message is None or not again or message["info"]["id"] != step.native_id:
             message = self._open(self._answer(step, path), step, fields)
+        self._ended = "step-finish" in fields
         for key in [key for key in fields if key.split("#")[0] == "step-start"]:
-            self._add(message, {"type": "step-start"}, jsontext.decode_object(fields[key]))
+            self._add(message, {"type": "step-start"}, object_at(fields, key))
         self._fill(message, step, path)
         for key in [key for key in fields if key.split("#")[0] in _AROUND - {"step-start"}]:
             kind = key.split("#")[0]
             more = self._spent(step, "reason") if key == "step-finish" else {}
-            self._add(message, {"type": kind, **more}, jsontext.decode_object(fields[key]))
+            self._add(message, {"type": kind, **more}, object_at(fields, key))
         yield from ()
 
     def _answer(self, step: Step, path: str) -> Line:
@@ -258,7 +258,7 @@ class OpencodeWriter(SessionLogWriter):
     def _fill(self, message: Line, row: Step | Observation, path: str) -> None:
         for block in self.blocks(row, path):
             if block.kind == "opaque":
-                self._add(message, {}, jsontext.decode_object(block.value))
+                self._add(message, {}, object_at({"it": block.value}, "it"))
             elif block.kind == "call":
                 self._call(message, block.call, path)
             elif block.kind == "media":

@@ -14,10 +14,9 @@ from typing import Any, ClassVar
 
 from msgspec import Raw
 
-from adp.converters.kit.session import inner, word
 from adp.converters.kit.written import Line, SessionLogWriter, iso, merged
 from adp.converters.kit.written_blocks import Block
-from adp.converters.kit.written_names import is_uuid, uuid_of
+from adp.converters.kit.written_names import is_uuid, object_at, text_at, uuid_of
 from adp.converters.readers.claude_code.names import CONSTANT
 from adp.converters.scalars import number_text
 from adp.converters.unwritten_columns import REASON
@@ -44,6 +43,7 @@ class ClaudeWriter(SessionLogWriter):
 
     name: ClassVar[str] = "claude_code"
     model_from: ClassVar[int] = 0
+    apart: ClassVar[frozenset[str]] = frozenset({"subagent"})
     run_columns: ClassVar[frozenset[str]] = frozenset({"tools", "tools_origin"})
     turn_columns: ClassVar[frozenset[str]] = frozenset({
         *("tokens_in", "tokens_reasoning", *_USAGE, "response_id", "stop_reason", "duration_ms"),
@@ -107,6 +107,8 @@ class ClaudeWriter(SessionLogWriter):
         fits = (self.native and not name.startswith("$")) or is_uuid(name)
         uuid = name if fits and name not in self.used else ""
         uuid = uuid or uuid_of(self.run.trajectory_id or "", self.session, name)
+        if uuid in self.used:
+            uuid = uuid_of(uuid, len(self.used))
         record = {"parentUuid": self.previous, "isSidechain": False, "userType": "external",
                   "cwd": string(self.cwd), "sessionId": self.session, **self._constant,
                   "type": kind, **more, "uuid": uuid, "timestamp": iso(time)}  # fmt: skip
@@ -119,7 +121,7 @@ class ClaudeWriter(SessionLogWriter):
     def _is_prompt(self, step: Step) -> bool:
         if step.source != "system" or step.kind != "message":
             return False
-        kind = word(inner(self.fields(step), "attachment"), "type")
+        kind = text_at(object_at(self.fields(step), "attachment"), "type")
         return kind in ("", "prompt_snapshot") and "rendered" not in self.fields(step)
 
     def _snapshot(self, attached: Line, step: Step | None = None) -> Line:
@@ -142,10 +144,10 @@ class ClaudeWriter(SessionLogWriter):
             return
         fields = self.fields(step)
         name = step.native_id or path
-        attached = inner(fields, "attachment")
+        attached = object_at(fields, "attachment")
         if attached:
             held: Line = {"attachment": {"prompt": content}}
-            if word(attached, "type") != "queued_command" or "renderedRole" in fields:
+            if text_at(attached, "type") != "queued_command" or "renderedRole" in fields:
                 fields = {key: raw for key, raw in fields.items() if key != "rendered"}
                 held = {"attachment": {}, "rendered": [{"content": content}]}
             yield self._record("attachment", self.time(step), name, held, fields)
@@ -208,12 +210,12 @@ class ClaudeWriter(SessionLogWriter):
             more["toolUseResult"] = jsontext.raw(original(row, "structured", unpack(row.extra)))
         if self.native and row.error_type is not None:
             more["toolDenialKind"] = string(row.error_type)
-        name = word(fields, "uuid") or path
+        name = text_at(fields, "uuid") or path
         yield self._record("user", self.time(row), name, more, fields)
 
     def noted(self, step: Step, fields: Fields, path: str) -> Iterator[Line]:
         """A record that is no message; some have no place among the others."""
-        kind = word(fields, "type") or ("attachment" if "attachment" in fields else "system")
+        kind = text_at(fields, "type") or ("attachment" if "attachment" in fields else "system")
         if step.native_id is not None:
             more = {} if step.text is None else {"content": string(self.text(step))}
             if step.duration_ms is not None:
@@ -234,7 +236,7 @@ class ClaudeWriter(SessionLogWriter):
         carried |= {"edit_from", "edit_to"} if kept or self.native else set()
         self.report(step, frozenset(carried), path)
         fields = dict(self.fields(step))
-        summary = inner(fields, "summary")
+        summary = object_at(fields, "summary")
         fields.pop("summary", None)
         if not self.native or "subtype" in fields:
             more = {"subtype": "compact_boundary", "content": "Conversation compacted",
@@ -248,7 +250,7 @@ class ClaudeWriter(SessionLogWriter):
             more = {"isCompactSummary": True, "isVisibleInTranscriptOnly": True,
                     "message": {"role": "user", "content": content}}  # fmt: skip
             time = self.time() if "timestamp" not in summary else self.time(step)
-            name = word(summary, "uuid") or f"{path}.summary"
+            name = text_at(summary, "uuid") or f"{path}.summary"
             yield self._record("user", time, name, more, summary)
 
     def _kept(self, step: Step) -> Line:
@@ -304,7 +306,8 @@ def _plain(content: list[Line]) -> Any:
 
 def _tools(text: str) -> Any:
     """Tools in the form of a snapshot."""
-    tools = jsontext.decode_value(text.encode("utf-8"))
+    data = text.encode("utf-8", "surrogatepass")
+    tools = jsontext.decode_value(data) if jsontext.is_valid(data) else None
     if not isinstance(tools, list):
         return jsontext.raw(text)
     made = []

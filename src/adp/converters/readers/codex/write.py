@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 
 from msgspec import Raw
 
-from adp.converters.kit.session import inner, word
 from adp.converters.kit.written import Line, SessionLogWriter, iso, merged
 from adp.converters.kit.written_blocks import Block
+from adp.converters.kit.written_names import object_at, objects_at, text_at
 from adp.converters.unwritten_columns import REASON
 from adp.converters.writing import string
 from adp_schema import jsontext, media
@@ -106,7 +106,7 @@ class CodexWriter(SessionLogWriter):
         if step.source != "system" or step.kind != "message" or not step.text:
             return None
         if self.native:
-            kind = word(self.fields(step), "type")
+            kind = text_at(self.fields(step), "type")
             return kind if kind in _INSTRUCTIONS else None
         first = self.run.steps[0] is step and not self.run.early_observations
         return _INSTRUCTIONS[0] if first and step.content is None else None
@@ -125,14 +125,14 @@ class CodexWriter(SessionLogWriter):
         content = [self._part(block, "input") for block in blocks]
         item: Line = {"type": "message", "role": role, "content": content}
         fields = self._left(step, path, "user_message", "UserMessage")
-        if word(fields, "type") == "agent_message":
+        if text_at(fields, "type") == "agent_message":
             item = {"type": "agent_message", "author": string(step.actor), "content": content}
         if self.native and step.native_id is not None:
             item["id"] = string(step.native_id)
         yield self._item(step, item, fields)
         if "author" in item:
             return
-        if role == "user" and not step.synthetic:
+        if role == "user" and "role" not in fields and not step.synthetic:
             for block in blocks:
                 if block.kind == "text":
                     yield self._event(step, "user_message", {"message": string(block.text)})
@@ -140,7 +140,7 @@ class CodexWriter(SessionLogWriter):
     def _left(self, step: Step, path: str, *events: str) -> dict[str, Raw]:
         """The keys of an item; what events said beyond it is written no more."""
         fields = dict(self.fields(step))
-        if word(fields, "type") in events:  # no item said it
+        if text_at(fields, "type") in events:  # no item said it
             for name in fields:
                 self.losses.add(f"{path}.extra.{name}", "what an event said beyond its words")
             return {}
@@ -195,11 +195,8 @@ class CodexWriter(SessionLogWriter):
 
     def _rests(self, step: Step, path: str) -> list[dict[str, Raw]]:
         """What items of reasoning say beside their words, such as the encrypted ones."""
-        raw = self.fields(step).get("items")
-        items = (
-            [] if raw is None else [jsontext.decode_object(it) for it in jsontext.decode_array(raw)]
-        )
-        rests = [item for item in items if word(item, "type") == "reasoning"]
+        items = objects_at(self.fields(step), "items")
+        rests = [item for item in items if text_at(item, "type") == "reasoning"]
         if len(rests) < len(items):
             self.losses.add(f"{path}.extra.items", "what a message says beside its words")
         return [{key: it for key, it in rest.items() if key != "type"} for rest in rests]
@@ -213,7 +210,7 @@ class CodexWriter(SessionLogWriter):
     def _call(self, step: Step, call: ToolCall, path: str) -> Line:
         name, call_id = string(self.call_name(call)), self.call_id(call, path)
         fields = self.fields(call)
-        kind = word(fields, "type")
+        kind = text_at(fields, "type")
         text, is_object = self.arguments(call)
         status = {} if call.status is None else {"status": string(call.status)}
         if self.native and kind in _HOSTED:
@@ -237,7 +234,7 @@ class CodexWriter(SessionLogWriter):
         """An output; what a command did besides is an event."""
         self._open = False
         blocks = [self._part(block, "input") for block in self.blocks(row, path)]
-        plain = len(blocks) < 2 and all("text" in block for block in blocks)
+        plain = len(blocks) < 2 and all(isinstance(block, dict) and "text" in block for block in blocks)
         output = (blocks[0]["text"] if blocks else "") if plain else blocks
         custom = "custom_tool_call" if answered in self._custom else "function_call"
         fields = self.fields(row)
@@ -247,7 +244,7 @@ class CodexWriter(SessionLogWriter):
         item = {"type": f"{custom}_output", "call_id": string(answered), "output": output}
         yield self._item(row, item, fields)
         if self.native and row.structured is not None:
-            report = inner(
+            report = object_at(
                 {"it": jsontext.raw(original(row, "structured", unpack(row.extra)))}, "it"
             )
             if "type" in report:
@@ -263,15 +260,15 @@ class CodexWriter(SessionLogWriter):
             for key in fields:
                 self.losses.add(f"{path}.extra.{key}", REASON)
             return
-        if word(fields, "type") == "turn_context":
-            self._model, self._effort = word(fields, "model") or self._model, None
-            self._effort = word(fields, "effort") or None
+        if text_at(fields, "type") == "turn_context":
+            self._model, self._effort = text_at(fields, "model") or self._model, None
+            self._effort = text_at(fields, "effort") or None
         self._open = False
         yield self._noted(step, fields)
 
     def _noted(self, row: Step | Observation, fields: dict[str, Raw]) -> Line:
         left = {key: raw for key, raw in fields.items() if key not in _AROUND}
-        kind = word(fields, "type")
+        kind = text_at(fields, "type")
         if kind in LINES:
             del left["type"]
             return self._line(kind, row, left)
@@ -283,9 +280,9 @@ class CodexWriter(SessionLogWriter):
         """A compaction; a rollback that was read from Codex; other edits have no place."""
         self._open = False
         fields = self.fields(step)
-        if word(fields, "type") == "thread_rolled_back":
+        if text_at(fields, "type") == "thread_rolled_back":
             yield self._noted(step, fields)
-        elif step.edit_summary is None or step.edit_boundary != "replace":
+        elif not self.native and (step.edit_summary is None or step.edit_boundary != "replace"):
             yield from self.leave_out(step, path, "an edit of the context without a summary")
         else:
             carried = frozenset({"source", "kind", "edit_boundary", "edit_summary"})
@@ -293,7 +290,7 @@ class CodexWriter(SessionLogWriter):
             for key in fields:
                 if key not in ("type", *_AROUND):
                     self.losses.add(f"{path}.extra.{key}", REASON)
-            message = string(original(step, "edit_summary", unpack(step.extra)))
+            message = string(original(step, "edit_summary", unpack(step.extra)) or "")
             yield self._line("compacted", step, {"message": message})
 
     # ---- tokens and blocks -----------------------------------------------------------------
