@@ -24,6 +24,7 @@ from adp_schema import jsontext, media
 from adp_schema.extra_column import Extra, original, unpack
 from adp_schema.losses import Losses
 from adp_schema.model import Observation, Row, Step, ToolCall, Trajectory
+from adp_schema.parts import resolve
 
 Line = dict[str, Any]
 
@@ -145,7 +146,9 @@ class SessionLogWriter:
             for number, row in enumerate(step.observations):
                 yield from self.row(row, f"{path}.observations[{number}]")
             self.ends[step.step or 0] = self.previous
-            goes_on = any(_is_message(later) for later in steps[index + 1 :])
+            if not self.run.branches:
+                continue
+            goes_on = any(map(_is_message, islice(steps, index + 1, None)))
             for number, branch in enumerate(self.run.branches):
                 fits = goes_on or branch.branch_kind in self.apart
                 if fits and branch.parent_step == (step.step or 0) + 1:
@@ -217,7 +220,8 @@ class SessionLogWriter:
 
     def _observation(self, row: Observation, path: str) -> Iterator[Line]:
         name = self._ids.answered(row, unpack(row.extra), path)
-        self.report(row, _RESULT | self.result_columns, path, self._said_elsewhere(row))
+        more = self.result_columns if name is not None else frozenset()
+        self.report(row, _RESULT | more, path, self._said_elsewhere(row))
         if name is not None:
             if row.call_step is None:
                 column = "call_id" if row.call_id is not None else "native_call_id"
@@ -251,7 +255,9 @@ class SessionLogWriter:
     def leave_out(self, step: Step, path: str, what: str) -> Iterator[Line]:
         """Report a step that is not written, with all that it says."""
         self.losses.add(f"{path}.kind", f"{what} has no place in the target format")
-        report_columns(step, frozenset({"source", "kind"}), path, self.losses)
+        report_columns(step, frozenset({"source", "kind", "content"}), path, self.losses)
+        for index, _ in enumerate(resolve(step.content, step.text, step.reasoning)):
+            self.losses.add(f"{path}.content[{index}]", REASON)
         for index, call in enumerate(step.calls):
             report_columns(call, frozenset(), f"{path}.calls[{index}]", self.losses)
         yield from ()

@@ -8,6 +8,7 @@ all. The system prompt stands with the message of the user that follows it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, ClassVar
 
 from msgspec import Raw
@@ -51,6 +52,9 @@ class OpencodeWriter(SessionLogWriter):
         self._system: Step | None = None
         self._asked = ""
         self._ended = False
+        self._summaries = {
+            (step.step or 0) - 1 for step in run.steps if step.kind == "context_edit"
+        }
         self._last = 0
         self._names: dict[tuple[int | None, int | None], str] = {}
         self._answers: dict[tuple[int | None, int | None], tuple[Observation, str]] = {}
@@ -162,12 +166,14 @@ class OpencodeWriter(SessionLogWriter):
 
     def _is_said_later(self, step: Step) -> bool:
         """Whether the next step is a message of the user that a system prompt may stand with."""
-        index = next((n for n, it in enumerate(self.run.steps) if it is step), -1)
-        after = self.run.steps[index + 1 : index + 2]
+        index = (step.step or 0) - (self.run.steps[0].step or 0) if self.run.steps else -1
+        later = islice(self.run.steps, index + 1, None)
+        after = next((it for it in later if it.kind != "event"), Step())
         plain = step.content is None and bool(step.text) and not step.observations
         if step.timestamp is not None and not self.native:
             self.losses.add(f"$.steps[{index}].timestamp", "it has the time of the next message")
-        return plain and index >= 0 and bool(after) and after[0].source in ("user", "environment")
+        asks = after.kind == "message" and after.source in ("user", "environment")
+        return plain and index >= 0 and asks
 
     def turn(self, step: Step, path: str) -> Iterator[Line]:
         """A turn of the model: a message, or a part of one that holds several turns."""
@@ -206,8 +212,7 @@ class OpencodeWriter(SessionLogWriter):
 
     def _is_summary(self, step: Step) -> bool:
         """Whether the turn wrote the summary that the edit after it puts in place."""
-        after = [it for it in self.run.steps if (it.step or 0) == (step.step or 0) + 1]
-        return bool(after) and after[0].kind == "context_edit"
+        return step.step in self._summaries
 
     def _spent(self, step: Step, reason: str) -> Line:
         """Cost and tokens, of which opencode needs all; unknown ones are zero."""

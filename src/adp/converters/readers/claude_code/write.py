@@ -65,6 +65,7 @@ class ClaudeWriter(SessionLogWriter):
             self._constant["version"] = jsontext.raw(jsontext.text_of(run.agent_version))
         self._responses: set[str] = set()
         self._prompted = False
+        self._prompts: set[str | None] = set()
 
     def session_name(self) -> str:
         """The session of a subagent is that of its agent."""
@@ -104,9 +105,7 @@ class ClaudeWriter(SessionLogWriter):
             fields: keys of the source.
         """
         fields = fields or {}
-        fits = (self.native and not name.startswith("$")) or is_uuid(name)
-        uuid = name if fits and name not in self.used else ""
-        uuid = uuid or uuid_of(self.run.trajectory_id or "", self.session, name)
+        uuid = self._uuid(name)
         if uuid in self.used:
             uuid = uuid_of(uuid, len(self.used))
         record = {"parentUuid": self.previous, "isSidechain": False, "userType": "external",
@@ -115,6 +114,11 @@ class ClaudeWriter(SessionLogWriter):
         self.used[uuid] = None
         self.previous = uuid
         return merged(record, {key: raw for key, raw in fields.items() if not _ANEW.match(key)})
+
+    def _uuid(self, name: str) -> str:
+        """The id of a record by its name."""
+        fits = (self.native and not name.startswith("$")) or is_uuid(name)
+        return name if fits else uuid_of(self.run.trajectory_id or "", self.session, name)
 
     # ---- rows ------------------------------------------------------------------------------
 
@@ -140,6 +144,9 @@ class ClaudeWriter(SessionLogWriter):
         content = self._content(self.blocks(step, path))
         if self._is_prompt(step):
             words = [_plain([block]) for block in content]
+            if step.text is not None and step.text in self._prompts:
+                self.losses.add(f"{path}.text", "a system prompt is said once")
+            self._prompts.add(step.text)
             yield self._snapshot({"systemPrompt": words}, step)
             return
         fields = self.fields(step)
@@ -232,7 +239,7 @@ class ClaudeWriter(SessionLogWriter):
             yield from self.leave_out(step, path, "an edit of the context without a summary")
             return
         carried = {"source", "kind", "edit_boundary", "edit_summary"}
-        kept = self._kept(step)
+        kept = self._kept(step, self._uuid(f"{path}.summary"))
         carried |= {"edit_from", "edit_to"} if kept or self.native else set()
         self.report(step, frozenset(carried), path)
         fields = dict(self.fields(step))
@@ -253,13 +260,14 @@ class ClaudeWriter(SessionLogWriter):
             name = text_at(summary, "uuid") or f"{path}.summary"
             yield self._record("user", time, name, more, summary)
 
-    def _kept(self, step: Step) -> Line:
-        """The records that a compaction keeps as they are."""
+    def _kept(self, step: Step, anchor: str) -> Line:
+        """The records that a compaction keeps as they are, after the one with the summary."""
         head = self.first_of(step.edit_from)
         tail = self.ends.get(-1 if step.edit_to is None else step.edit_to - 1)
         if head is None or tail is None:
             return {}
-        return {"preservedSegment": {"headUuid": head, "tailUuid": tail}}
+        ends = {"headUuid": head, "anchorUuid": anchor, "tailUuid": tail}
+        return {"preservedSegment": ends}
 
     # ---- blocks ----------------------------------------------------------------------------
 

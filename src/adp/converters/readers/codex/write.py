@@ -116,7 +116,7 @@ class CodexWriter(SessionLogWriter):
     def message(self, step: Step, path: str) -> Iterator[Line]:
         """A message of the user, or of the developer; its words are shown by events."""
         blocks = self.blocks(step, path)
-        if self._place_in_header(step) is not None and step in self.run.steps[:2]:
+        if self._place_in_header(step) is not None and any(step is it for it in self.run.steps[:2]):
             if step.timestamp is not None:
                 self.losses.add(f"{path}.timestamp", "a system prompt in the header has no time")
             return
@@ -234,7 +234,9 @@ class CodexWriter(SessionLogWriter):
         """An output; what a command did besides is an event."""
         self._open = False
         blocks = [self._part(block, "input") for block in self.blocks(row, path)]
-        plain = len(blocks) < 2 and all(isinstance(block, dict) and "text" in block for block in blocks)
+        plain = len(blocks) < 2 and all(
+            isinstance(block, dict) and "text" in block for block in blocks
+        )
         output = (blocks[0]["text"] if blocks else "") if plain else blocks
         custom = "custom_tool_call" if answered in self._custom else "function_call"
         fields = self.fields(row)
