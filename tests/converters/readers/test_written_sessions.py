@@ -274,13 +274,13 @@ def test_a_branch_of_another_format_stands_in_the_file_of_its_run(name, tmp_path
     adp.export(store, name, str(tmp_path / "out"))
     again = adp.convert([str(tmp_path / "out")], str(tmp_path / "again"))
     kinds = ("alternate", "fork", "rewind")
-    expected, found = (
+    expected, again_read = (
         sorted(
             json.dumps(conversation(run), default=repr)
-            for run in one.trajectories()
+            for run in side.trajectories()
             if run.branch_kind in kinds
         )
-        for one in (store, again)
+        for side in (store, again)
     )
-    assert len(found) == len(expected) > 0
-    assert found == expected
+    assert len(again_read) == len(expected) > 0
+    assert again_read == expected

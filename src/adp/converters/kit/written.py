@@ -7,7 +7,7 @@ format get back the keys that no column holds, from ``extra``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any, ClassVar
@@ -17,6 +17,7 @@ from msgspec import Raw
 from adp.converters.call_ids import CallIds
 from adp.converters.kit.written_blocks import Block, blocks_of
 from adp.converters.kit.written_names import cwd_of, session_uuid
+from adp.converters.kit.written_values import EPOCH, Line
 from adp.converters.reading import BRACE
 from adp.converters.unwritten_columns import REASON, report_columns
 from adp.converters.writing import add_losses, report_beside
@@ -25,11 +26,6 @@ from adp_schema.extra_column import Extra, original, unpack
 from adp_schema.losses import Losses
 from adp_schema.model import Observation, Row, Step, ToolCall, Trajectory
 from adp_schema.parts import resolve
-
-Line = dict[str, Any]
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-"""The time of what has none."""
 
 _TICK = timedelta(milliseconds=1)
 _STEP = frozenset({"source", "kind", "text", "content"})
@@ -386,17 +382,6 @@ class SessionLogWriter:
         return self._clock
 
 
-def merged(known: Mapping[str, Any], kept: Mapping[str, Raw]) -> Line:
-    """An object of known values, with the keys of the source that no column took."""
-    out = dict(known)
-    for key, value in kept.items():
-        if isinstance(out.get(key), dict) and jsontext.first_byte(value) == BRACE:
-            out[key] = merged(out[key], jsontext.decode_exact(value))
-        else:
-            out[key] = value
-    return out
-
-
 def _starts_with_time(run: Trajectory) -> datetime | None:
     """The time of the first row."""
     rows: list[Step | Observation] = [*run.early_observations, *run.steps]
@@ -406,9 +391,3 @@ def _starts_with_time(run: Trajectory) -> datetime | None:
 def _is_message(step: Step) -> bool:
     """Whether a step is what one of the two sides says."""
     return step.kind not in ("event", "context_edit") and step.source in ("user", "agent")
-
-
-def iso(time: datetime) -> str:
-    """A time as programs write it: UTC, with milliseconds, and more digits where it has them."""
-    exact = "microseconds" if time.microsecond % 1000 else "milliseconds"
-    return time.astimezone(UTC).isoformat(timespec=exact).replace("+00:00", "Z")

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 import uuid
-from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from msgspec import Raw
-
-from adp.converters.reading import BRACE, BRACKET, QUOTE
-from adp_schema import jsontext
+from adp.converters.kit.written_values import text_at
 from adp_schema.extra_column import unpack
 from adp_schema.model import Trajectory
 
@@ -40,31 +35,6 @@ def session_word(run: NamedRun | Trajectory) -> str:
     """The id of a session that may be any word: the source's own when it may name a file."""
     name = run.source_id or ""
     return name if _WORD.fullmatch(name) else session_uuid(run)
-
-
-def text_at(fields: Mapping[str, Raw], key: str) -> str:
-    """The string under a key, with all its characters; empty when there is none."""
-    raw = fields.get(key)
-    if raw is None or jsontext.first_byte(raw) != QUOTE:
-        return ""
-    exact = jsontext.is_valid(bytes(raw))
-    text: str = jsontext.decode_value(raw) if exact else json.loads(bytes(raw))
-    return text
-
-
-def object_at(fields: Mapping[str, Raw], key: str) -> dict[str, Raw]:
-    """The object under a key, with all its characters; empty when there is none."""
-    raw = fields.get(key)
-    return {} if raw is None or jsontext.first_byte(raw) != BRACE else jsontext.decode_exact(raw)
-
-
-def objects_at(fields: Mapping[str, Raw], key: str) -> list[dict[str, Raw]]:
-    """The objects in the list under a key."""
-    raw = fields.get(key)
-    if raw is None or jsontext.first_byte(raw) != BRACKET or not jsontext.is_valid(bytes(raw)):
-        return []
-    items = jsontext.decode_array(raw)
-    return [jsontext.decode_object(it) for it in items if jsontext.first_byte(it) == BRACE]
 
 
 def opencode_id(run: NamedRun | Trajectory) -> str:

@@ -12,9 +12,13 @@ from typing import Any, ClassVar
 
 from msgspec import Raw
 
-from adp.converters.kit.written import Line, SessionLogWriter, iso, merged
+from adp.converters.kit.written import SessionLogWriter
 from adp.converters.kit.written_blocks import Block
-from adp.converters.kit.written_names import object_at, provider_of, session_word, text_at
+from adp.converters.kit.written_names import (
+    provider_of,
+    session_word,
+)
+from adp.converters.kit.written_values import Line, iso, merged, object_at, text_at
 from adp.converters.writing import string
 from adp_schema import jsontext
 from adp_schema.extra_column import original, unpack
