@@ -92,25 +92,22 @@ def index_page() -> str:
 
 
 def _only_read() -> list[str]:
-    """The logs: those that are only read, and those that are written, too."""
-    rows: dict[bool, list[tuple[str, ...]]] = {False: [], True: []}
+    """The logs of programs: those that are only read, and those that are written, too."""
+    rows = []
     for name in sorted(READERS):
         reader = formats.get(name)
-        row = (f"`{name}`", reader.title, reader.recognised, reader.versions)
-        rows[is_written(reader)].append(row)
-    head = ("name", "what", "recognised by", "versions")
+        written = "yes" if is_written(reader) else ""
+        rows.append((f"`{name}`", reader.title, reader.recognised, written, reader.versions))
     return [
-        *("## Only read", ""),
+        *("## Logs of programs", ""),
+        "Most are only read. Those that are written go back to their program",
+        "([logs.md](logs.md#going-back)): each session becomes a file of the name that it looks",
+        "for.",
+        "",
         "What no column holds is in `extra`; what is of a kind that the reader has never seen is",
         "kept and counted. `adp doctor FILES` names it, and says how complete the runs are.",
         "",
-        *table(head, rows[False]),
-        "",
-        *("## Logs that are written, too", ""),
-        "They are read like those above. Written, they hold what their programs take; all else",
-        "is reported as a loss ([logs.md](logs.md)).",
-        "",
-        *table(head, rows[True]),
+        *table(("name", "what", "recognised by", "written", "versions"), rows),
         "",
     ]
 

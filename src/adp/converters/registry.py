@@ -1,6 +1,7 @@
 """The formats by name; those of other packages come from entry points.
 
-`BUILTIN` are read and written, `READERS` are only read.
+`BUILTIN` are read and written in any direction. `READERS` are logs of programs: they are read, and
+those that have ``write`` go back to their program, too.
 """
 
 from __future__ import annotations

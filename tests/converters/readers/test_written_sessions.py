@@ -70,7 +70,7 @@ def conversation(run: Trajectory) -> list[Any]:
             if step.kind == "context_edit":
                 items.append(("edit", step.edit_summary))
         for call in step.calls:
-            items.append(("call", call.name, json.loads(call.arguments or "null")))
+            items.append(("call", call.name or "", json.loads(call.arguments or "{}")))
         for row in step.observations:
             place = (row.call_step, row.call)
             texts = [text for kind, text in pieces(row, run) if kind == "text"]
@@ -190,6 +190,29 @@ def test_examples_go_back_into_their_own_format(name):
 
 
 @pytest.mark.parametrize("name", WRITTEN)
+def test_what_the_examples_of_other_formats_say_arrives_or_is_reported(name, examples_store):
+    converter = formats.get(name)
+    for run in examples_store.trajectories():
+        if run.source_format == name:
+            continue
+        losses = Losses()
+        gone = missing([run], read_one(converter, write_one(converter, run, losses)), losses)
+        assert [piece for piece in gone if not _is_said_elsewhere(*piece)] == [], run.trajectory_id
+
+
+def _is_said_elsewhere(piece: tuple[str, Any], paths: tuple[str, ...]) -> bool:
+    """The folder, which every format writes in a key of its own, and the tool of a result."""
+    named = piece[0] == "name" and ".observations[" in paths[0]
+    return named or piece in (("extra", "cwd"), ("extra", "directory"))
+
+
+@pytest.fixture(scope="module")
+def examples_store(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("examples")
+    return adp.convert([str(EXAMPLES)], str(folder / "store"))
+
+
+@pytest.mark.parametrize("name", WRITTEN)
 def test_the_examples_of_all_go_to_each(name, tmp_path):
     """From any of the formats to any other: each file is read as what it was written as."""
     sources = [str(EXAMPLES / source) for source in WRITTEN if source != name]
@@ -201,3 +224,63 @@ def test_the_examples_of_all_go_to_each(name, tmp_path):
     assert {row["source_format"] for row in again.scan("trajectories").collect().to_dicts()} == {
         name
     }
+
+
+# ---- files and branches ------------------------------------------------------------------------
+
+NAMES = {
+    "claude_code": "-home-ann-shop/11111111-aaaa-4bbb-8ccc-222222222222.jsonl",
+    "codex": "sessions/2026/03/01/rollout-2026-03-01T10-00-00-11111111-aaaa-4bbb-8ccc-"
+    "222222222222.jsonl",
+    "opencode": "ses_6f955bc5e2915cbaa8ba18277c.json",
+}
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_files_have_the_names_that_the_program_looks_for(name, tmp_path):
+    store = adp.convert([str(EXAMPLES / "pi")], str(tmp_path / "store"))
+    adp.export(store, name, str(tmp_path / "out"))
+    files = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert [path.relative_to(tmp_path / "out").as_posix() for path in files] == [NAMES[name]]
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_the_same_store_gives_the_same_bytes(name, examples_store, tmp_path):
+    written = []
+    for folder in ("one", "two"):
+        adp.export(examples_store, name, str(tmp_path / folder))
+        paths = sorted(path for path in (tmp_path / folder).rglob("*") if path.is_file())
+        written.append([(p.relative_to(tmp_path / folder), p.read_bytes()) for p in paths])
+    assert written[0] == written[1]
+    assert len(written[0]) > 20
+
+
+def test_two_runs_of_one_id_get_a_file_each(tmp_path):
+    line = {"id": "7d0c0000-0000-4000-8000-00000000000f", "messages": []}
+    line["messages"] = [{"role": "user", "content": "Go."}]
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "chats.jsonl").write_text(json.dumps(line) + "\n")
+    store = adp.convert([str(tmp_path / "a"), str(tmp_path / "b")], str(tmp_path / "store"))
+    report = adp.export(store, "claude_code", str(tmp_path / "out"))
+    again = adp.convert([str(tmp_path / "out")], str(tmp_path / "again"))
+    assert report.files == again.manifest.counts.trajectories == 2
+
+
+@pytest.mark.parametrize("name", ["claude_code", "pi"])
+def test_a_branch_of_another_format_stands_in_the_file_of_its_run(name, tmp_path):
+    other = "pi" if name == "claude_code" else "claude_code"
+    store = adp.convert([str(EXAMPLES / other)], str(tmp_path / "store"))
+    adp.export(store, name, str(tmp_path / "out"))
+    again = adp.convert([str(tmp_path / "out")], str(tmp_path / "again"))
+    kinds = ("alternate", "fork", "rewind")
+    expected, again_read = (
+        sorted(
+            json.dumps(conversation(run), default=repr)
+            for run in side.trajectories()
+            if run.branch_kind in kinds
+        )
+        for side in (store, again)
+    )
+    assert len(again_read) == len(expected) > 0
+    assert again_read == expected

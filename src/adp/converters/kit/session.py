@@ -311,7 +311,7 @@ class TreeLog(SessionLog):
 
 
 class LogReader(Format):
-    """A format that is only read, made of a `SessionLog`."""
+    """A format that is read by a `SessionLog`."""
 
     container = "session"
     log: type[SessionLog]

@@ -7,7 +7,7 @@ format get back the keys that no column holds, from ``extra``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any, ClassVar
@@ -17,6 +17,7 @@ from msgspec import Raw
 from adp.converters.call_ids import CallIds
 from adp.converters.kit.written_blocks import Block, blocks_of
 from adp.converters.kit.written_names import cwd_of, session_uuid
+from adp.converters.kit.written_values import EPOCH, Line
 from adp.converters.reading import BRACE
 from adp.converters.unwritten_columns import REASON, report_columns
 from adp.converters.writing import add_losses, report_beside
@@ -24,11 +25,7 @@ from adp_schema import jsontext, media
 from adp_schema.extra_column import Extra, original, unpack
 from adp_schema.losses import Losses
 from adp_schema.model import Observation, Row, Step, ToolCall, Trajectory
-
-Line = dict[str, Any]
-
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-"""The time of what has none."""
+from adp_schema.parts import resolve
 
 _TICK = timedelta(milliseconds=1)
 _STEP = frozenset({"source", "kind", "text", "content"})
@@ -56,6 +53,7 @@ class SessionLogWriter:
         native_columns: columns of any table that follow from ``extra`` when the format is the
             one that the run was read from.
         model_from: the turn that readers take the model of the run from: the first or the last.
+        apart: kinds of branches that may stand anywhere in the session.
         used_extra: keys of the ``extra`` of a trajectory of any format that its lines say.
         native: whether the run was read from the format that is written.
         previous: id of the line before, for formats whose lines name it.
@@ -74,6 +72,7 @@ class SessionLogWriter:
     result_columns: ClassVar[frozenset[str]] = frozenset()
     native_columns: ClassVar[frozenset[str]] = frozenset()
     model_from: ClassVar[int] = -1
+    apart: ClassVar[frozenset[str]] = frozenset()
     used_extra: ClassVar[frozenset[str]] = frozenset({"cwd", "directory"})
 
     def __init__(self, run: Trajectory, losses: Losses) -> None:
@@ -97,8 +96,8 @@ class SessionLogWriter:
     # ---- what a format says ----------------------------------------------------------------
 
     def session_name(self) -> str:
-        """The id of the session: the source's own when it is a UUID, or one made of the id."""
-        return session_uuid(self.run)
+        """The id of the session: a UUID, or what the same format had as one."""
+        return (self.native and self.run.source_id) or session_uuid(self.run)
 
     def message(self, step: Step, path: str) -> Iterator[Line]:
         """The lines of a message that no model wrote."""
@@ -143,18 +142,24 @@ class SessionLogWriter:
             for number, row in enumerate(step.observations):
                 yield from self.row(row, f"{path}.observations[{number}]")
             self.ends[step.step or 0] = self.previous
-            goes_on = any(_is_message(later) for later in steps[index + 1 :])
+            if not self.run.branches:
+                continue
+            goes_on = any(map(_is_message, islice(steps, index + 1, None)))
             for number, branch in enumerate(self.run.branches):
-                if goes_on and branch.parent_step == (step.step or 0) + 1:
+                fits = goes_on or branch.branch_kind in self.apart
+                if fits and branch.parent_step == (step.step or 0) + 1:
                     yield from self.branch(branch, number)
         for number, branch in enumerate(self.run.branches):
+            if branch.branch_kind in self.apart and id(branch) not in self._written:
+                yield from self.branch(branch, number)
             if id(branch) not in self._written:
                 reason = "it begins where no message of the run does, and is left out"
                 self.losses.add(f"$.branches[{number}]", reason)
 
     def branch(self, branch: Trajectory, number: int) -> Iterator[Line]:
         """The lines of a branch, which begins after the line before."""
-        if not branch.steps or not _is_message(branch.steps[0]):
+        begins = bool(branch.steps) and _is_message(branch.steps[0])
+        if not begins and branch.branch_kind not in self.apart:
             return
         self._written.add(id(branch))
         within = Losses()
@@ -205,12 +210,14 @@ class SessionLogWriter:
             self.losses.add(f"{path}.source", "environment is written as the role user")
         yield from self.message(step, path)
         if step.calls:
+            self.losses.add(f"{path}.calls", "calls that no model made are written as the agent's")
             self._report_calls(step, path)
             yield from self.turn(Step(step=step.step, source="agent", calls=step.calls), path)
 
     def _observation(self, row: Observation, path: str) -> Iterator[Line]:
         name = self._ids.answered(row, unpack(row.extra), path)
-        self.report(row, _RESULT | self.result_columns, path, self._said_elsewhere(row))
+        more = self.result_columns if name is not None else frozenset()
+        self.report(row, _RESULT | more, path, self._said_elsewhere(row))
         if name is not None:
             if row.call_step is None:
                 column = "call_id" if row.call_id is not None else "native_call_id"
@@ -244,7 +251,9 @@ class SessionLogWriter:
     def leave_out(self, step: Step, path: str, what: str) -> Iterator[Line]:
         """Report a step that is not written, with all that it says."""
         self.losses.add(f"{path}.kind", f"{what} has no place in the target format")
-        report_columns(step, frozenset({"source", "kind"}), path, self.losses)
+        report_columns(step, frozenset({"source", "kind", "content"}), path, self.losses)
+        for index, _ in enumerate(resolve(step.content, step.text, step.reasoning)):
+            self.losses.add(f"{path}.content[{index}]", REASON)
         for index, call in enumerate(step.calls):
             report_columns(call, frozenset(), f"{path}.calls[{index}]", self.losses)
         yield from ()
@@ -297,8 +306,10 @@ class SessionLogWriter:
         return model if model is not None else self.run.agent_model
 
     def blocks(self, row: Step | Observation, path: str) -> list[Block]:
-        """The content of a row, in order."""
-        return blocks_of(row, self.run.media, path, self.losses, native=self.native)
+        """The content of a row, in order; calls only in a turn of the model."""
+        blocks = blocks_of(row, self.run.media, path, self.losses, native=self.native)
+        calls = isinstance(row, Step) and row.source == "agent"
+        return [block for block in blocks if calls or block.kind != "call"]
 
     def text(self, row: Step | Observation) -> str:
         """The text of a row, with its characters and its data."""
@@ -371,17 +382,6 @@ class SessionLogWriter:
         return self._clock
 
 
-def merged(known: Mapping[str, Any], kept: Mapping[str, Raw]) -> Line:
-    """An object of known values, with the keys of the source that no column took."""
-    out = dict(known)
-    for key, value in kept.items():
-        if isinstance(out.get(key), dict) and jsontext.first_byte(value) == BRACE:
-            out[key] = merged(out[key], jsontext.decode_object(value))
-        else:
-            out[key] = value
-    return out
-
-
 def _starts_with_time(run: Trajectory) -> datetime | None:
     """The time of the first row."""
     rows: list[Step | Observation] = [*run.early_observations, *run.steps]
@@ -391,9 +391,3 @@ def _starts_with_time(run: Trajectory) -> datetime | None:
 def _is_message(step: Step) -> bool:
     """Whether a step is what one of the two sides says."""
     return step.kind not in ("event", "context_edit") and step.source in ("user", "agent")
-
-
-def iso(time: datetime) -> str:
-    """A time as programs write it: UTC, with milliseconds, and more digits where it has them."""
-    exact = "microseconds" if time.microsecond % 1000 else "milliseconds"
-    return time.astimezone(UTC).isoformat(timespec=exact).replace("+00:00", "Z")

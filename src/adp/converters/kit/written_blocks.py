@@ -70,7 +70,7 @@ def blocks_of(
     """
     extra = unpack(row.extra)
     text = spoken_text(row, extra)
-    calls = list(row.calls) if isinstance(row, Step) else []
+    calls = {call.call: call for call in row.calls} if isinstance(row, Step) else {}
     if isinstance(row, Observation) and text is None and row.content is None:
         text = original(row, "axtree", extra)
     parts = parts_of(row, text, extra, exact=native)
@@ -85,11 +85,10 @@ def blocks_of(
         elif part.type == "opaque":
             block.value = part.value
         elif part.type == "tool_call":
-            known = [call for call in calls if call.call == part.call]
-            if not known:
+            known = calls.pop(part.call, None)
+            if known is None:
                 continue
-            block.kind, block.call = "call", known[0]
-            calls.remove(known[0])
+            block.kind, block.call = "call", known
         elif not part.text:
             continue
         if not native:
@@ -97,7 +96,7 @@ def blocks_of(
             if part.type == "opaque":
                 continue
         blocks.append(block)
-    return [*blocks, *(Block("call", f"{path}.calls", call=call) for call in calls)]
+    return [*blocks, *(Block("call", f"{path}.calls", call=call) for call in calls.values())]
 
 
 def _plain(row: Step | Observation, text: str | None) -> list[Part]:

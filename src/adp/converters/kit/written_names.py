@@ -7,7 +7,7 @@ import uuid
 from datetime import datetime
 from typing import NamedTuple
 
-from adp.converters.kit.session import word
+from adp.converters.kit.written_values import text_at
 from adp_schema.extra_column import unpack
 from adp_schema.model import Trajectory
 
@@ -28,7 +28,7 @@ def uuid_of(*names: str | int) -> str:
 def cwd_of(extra: str | None) -> str:
     """The folder that an agent worked in, as readers keep it in ``extra``; ``/`` when unknown."""
     fields = unpack(extra).fields
-    return word(fields, "cwd") or word(fields, "directory") or "/"
+    return text_at(fields, "cwd") or text_at(fields, "directory") or "/"
 
 
 def session_word(run: NamedRun | Trajectory) -> str:

@@ -1,4 +1,4 @@
-"""Formats that are only read, a module each, made with `adp.converters.kit`."""
+"""Logs of programs, a module each, made with `adp.converters.kit`; a few are written, too."""
 
 READERS = {
     "claude_code": "adp.converters.readers.claude_code:CONVERTER",

@@ -20,8 +20,8 @@ from adp.converters.kit.session import LogReader, TreeLog, inner, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_end
 from adp.converters.kit.usage import UsageKeys, take_usage
-from adp.converters.kit.written import EPOCH, iso
 from adp.converters.kit.written_names import NamedRun, cwd_of, session_word
+from adp.converters.kit.written_values import EPOCH, iso
 from adp.converters.readers.pi_write import SYSTEM, TOOLS
 from adp.converters.reading import BRACE
 from adp_schema import jsontext

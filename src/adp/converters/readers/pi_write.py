@@ -12,10 +12,13 @@ from typing import Any, ClassVar
 
 from msgspec import Raw
 
-from adp.converters.kit.session import inner, word
-from adp.converters.kit.written import Line, SessionLogWriter, iso, merged
+from adp.converters.kit.written import SessionLogWriter
 from adp.converters.kit.written_blocks import Block
-from adp.converters.kit.written_names import provider_of, session_word
+from adp.converters.kit.written_names import (
+    provider_of,
+    session_word,
+)
+from adp.converters.kit.written_values import Line, iso, merged, object_at, text_at
 from adp.converters.writing import string
 from adp_schema import jsontext
 from adp_schema.extra_column import original, unpack
@@ -51,7 +54,7 @@ class PiWriter(SessionLogWriter):
 
     def session_name(self) -> str:
         """Any word may be the id."""
-        return session_word(self.run)
+        return (self.native and self.run.source_id) or session_word(self.run)
 
     def lines(self) -> list[Line]:
         """The header and the entries."""
@@ -76,7 +79,7 @@ class PiWriter(SessionLogWriter):
         self, kind: str, row: Step | Observation | None, more: Line, fields: Mapping[str, Raw]
     ) -> Line:
         """An entry that follows the one before."""
-        name = (row.native_id or "") if isinstance(row, Step) else word(fields, "id")
+        name = (row.native_id or "") if isinstance(row, Step) else text_at(fields, "id")
         if not name or not self.native or name in self.used:
             number = len(self.used) + 1
             while (name := f"{number:08x}") in self.used:
@@ -94,7 +97,7 @@ class PiWriter(SessionLogWriter):
     def message(self, step: Step, path: str) -> Iterator[Line]:
         """A message of the user, or of an extension; the system prompt."""
         fields, content = self.fields(step), self._content(step, path)
-        kind, role = word(fields, "type"), word(inner(fields, "message"), "role")
+        kind, role = text_at(fields, "type"), text_at(object_at(fields, "message"), "role")
         if step.source == "system":
             more: Line = {"customType": SYSTEM, "data": {"content": content}}
             yield self._entry("custom", step, more, fields)
@@ -149,7 +152,7 @@ class PiWriter(SessionLogWriter):
 
     def noted(self, step: Step, fields: dict[str, Raw], path: str) -> Iterator[Line]:
         """An entry that is no message."""
-        yield self._entry(word(fields, "type"), step, {}, fields)
+        yield self._entry(text_at(fields, "type"), step, {}, fields)
 
     def edit(self, step: Step, path: str) -> Iterator[Line]:
         """A compaction; other edits have no place."""

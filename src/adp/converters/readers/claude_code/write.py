@@ -8,18 +8,22 @@ own. A branch leaves the record after which it began, and stands before what fol
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from datetime import datetime
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import ClassVar
 
-from msgspec import Raw
-
-from adp.converters.kit.session import inner, word
-from adp.converters.kit.written import Line, SessionLogWriter, iso, merged
-from adp.converters.kit.written_blocks import Block
-from adp.converters.kit.written_names import is_uuid, uuid_of
+from adp.converters.kit.written_names import (
+    uuid_of,
+)
+from adp.converters.kit.written_values import Line, iso, object_at, text_at
 from adp.converters.readers.claude_code.names import CONSTANT
-from adp.converters.scalars import number_text
+from adp.converters.readers.claude_code.write_records import (
+    USAGE,
+    ClaudeRecords,
+    Fields,
+    number,
+    plain,
+    tools_of,
+)
 from adp.converters.unwritten_columns import REASON
 from adp.converters.writing import string
 from adp_schema import jsontext
@@ -27,26 +31,18 @@ from adp_schema.extra_column import original, unpack
 from adp_schema.losses import Losses
 from adp_schema.model import Observation, Step, Trajectory
 
-Fields = Mapping[str, Raw]
-
 _AGENT = re.compile(r"(.+)/agent-(.+)")
-_ANEW = re.compile(r"(uuid|parentUuid|timestamp)(#\d+)?|.+#\d+")
-"""Keys of ``extra`` that the records of a response had apart; they are written anew."""
-_USAGE = {
-    "tokens_cached": "cache_read_input_tokens",
-    "tokens_cache_write": "cache_creation_input_tokens",
-    "tokens_out": "output_tokens",
-}
 
 
-class ClaudeWriter(SessionLogWriter):
+class ClaudeWriter(ClaudeRecords):
     """Writes a session, a subagent of one, or a branch."""
 
     name: ClassVar[str] = "claude_code"
     model_from: ClassVar[int] = 0
+    apart: ClassVar[frozenset[str]] = frozenset({"subagent"})
     run_columns: ClassVar[frozenset[str]] = frozenset({"tools", "tools_origin"})
     turn_columns: ClassVar[frozenset[str]] = frozenset({
-        *("tokens_in", "tokens_reasoning", *_USAGE, "response_id", "stop_reason", "duration_ms"),
+        *("tokens_in", "tokens_reasoning", *USAGE, "response_id", "stop_reason", "duration_ms"),
         *("cost_usd", "reasoning_effort"),
     })  # fmt: skip
     message_columns: ClassVar[frozenset[str]] = frozenset({"synthetic"})
@@ -60,11 +56,9 @@ class ClaudeWriter(SessionLogWriter):
 
     def __init__(self, run: Trajectory, losses: Losses) -> None:
         super().__init__(run, losses)
-        self._constant = {key: raw for key, raw in self.kept.items() if key in CONSTANT}
-        if self.native and run.agent_version is not None:
-            self._constant["version"] = jsontext.raw(jsontext.text_of(run.agent_version))
         self._responses: set[str] = set()
         self._prompted = False
+        self._prompts: set[str | None] = set()
 
     def session_name(self) -> str:
         """The session of a subagent is that of its agent."""
@@ -91,42 +85,19 @@ class ClaudeWriter(SessionLogWriter):
         lines = [*opening, *self.body()]
         return lines or [{"type": "mode", "mode": "normal", "sessionId": self.session}]
 
-    def _record(
-        self, kind: str, time: datetime, name: str, more: Line, fields: Fields | None = None
-    ) -> Line:
-        """A record that follows the one before.
-
-        Args:
-            kind: its type.
-            time: its time.
-            name: its id, if that is a UUID, or what one is made of.
-            more: what it says.
-            fields: keys of the source.
-        """
-        fields = fields or {}
-        fits = (self.native and not name.startswith("$")) or is_uuid(name)
-        uuid = name if fits and name not in self.used else ""
-        uuid = uuid or uuid_of(self.run.trajectory_id or "", self.session, name)
-        record = {"parentUuid": self.previous, "isSidechain": False, "userType": "external",
-                  "cwd": string(self.cwd), "sessionId": self.session, **self._constant,
-                  "type": kind, **more, "uuid": uuid, "timestamp": iso(time)}  # fmt: skip
-        self.used[uuid] = None
-        self.previous = uuid
-        return merged(record, {key: raw for key, raw in fields.items() if not _ANEW.match(key)})
-
     # ---- rows ------------------------------------------------------------------------------
 
     def _is_prompt(self, step: Step) -> bool:
         if step.source != "system" or step.kind != "message":
             return False
-        kind = word(inner(self.fields(step), "attachment"), "type")
+        kind = text_at(object_at(self.fields(step), "attachment"), "type")
         return kind in ("", "prompt_snapshot") and "rendered" not in self.fields(step)
 
     def _snapshot(self, attached: Line, step: Step | None = None) -> Line:
         """The system prompt, and the tools with the first one."""
         if self.run.tools is not None and not self._prompted and not self.embedded:
             text = original(self.run, "tools", unpack(self.run.extra))
-            attached["tools"] = jsontext.raw(text) if self.native else _tools(text)
+            attached["tools"] = jsontext.raw(text) if self.native else tools_of(text)
         self._prompted = True
         fields = {} if step is None else self.fields(step)
         more = {"attachment": {"type": "prompt_snapshot", **attached}}
@@ -137,20 +108,23 @@ class ClaudeWriter(SessionLogWriter):
         """A prompt, or what the harness adds."""
         content = self._content(self.blocks(step, path))
         if self._is_prompt(step):
-            words = [_plain([block]) for block in content]
+            words = [plain([block]) for block in content]
+            if step.text is not None and step.text in self._prompts:
+                self.losses.add(f"{path}.text", "a system prompt is said once")
+            self._prompts.add(step.text)
             yield self._snapshot({"systemPrompt": words}, step)
             return
         fields = self.fields(step)
         name = step.native_id or path
-        attached = inner(fields, "attachment")
+        attached = object_at(fields, "attachment")
         if attached:
             held: Line = {"attachment": {"prompt": content}}
-            if word(attached, "type") != "queued_command" or "renderedRole" in fields:
+            if text_at(attached, "type") != "queued_command" or "renderedRole" in fields:
                 fields = {key: raw for key, raw in fields.items() if key != "rendered"}
                 held = {"attachment": {}, "rendered": [{"content": content}]}
             yield self._record("attachment", self.time(step), name, held, fields)
             return
-        more: Line = {"message": {"role": "user", "content": _plain(content)}}
+        more: Line = {"message": {"role": "user", "content": plain(content)}}
         if step.synthetic and "origin" not in fields:
             more["isMeta"] = True
         if self.native and step.visibility == "user":
@@ -175,7 +149,7 @@ class ClaudeWriter(SessionLogWriter):
             message["usage"] = usage
         more: Line = {"message": message}
         pairs = (("durationMs", step.duration_ms), ("costUSD", step.cost_usd))
-        more |= {key: _number(value) for key, value in pairs if value is not None}
+        more |= {key: number(value) for key, value in pairs if value is not None}
         if step.reasoning_effort is not None:
             more["effort"] = string(step.reasoning_effort)
         fields = self.fields(step)
@@ -184,22 +158,10 @@ class ClaudeWriter(SessionLogWriter):
                 self.losses.add(f"{path}.extra.{key}", "a response is written as one record")
         yield self._record("assistant", self.time(step), step.native_id or path, more, fields)
 
-    def _usage(self, step: Step) -> Any:
-        if self.native and step.usage is not None:
-            return jsontext.raw(original(step, "usage", unpack(step.extra)))
-        usage = {key: getattr(step, column) for column, key in _USAGE.items()}
-        if step.tokens_in is not None:
-            cached = (step.tokens_cached or 0) + (step.tokens_cache_write or 0)
-            usage = {"input_tokens": step.tokens_in - cached, **usage}
-        known: Line = {key: value for key, value in usage.items() if value is not None}
-        if step.tokens_reasoning is not None:
-            known["output_tokens_details"] = {"thinking_tokens": step.tokens_reasoning}
-        return known or None
-
     def result(self, row: Observation, answered: str, path: str) -> Iterator[Line]:
         """A result is a message of the user."""
         block: Line = {"type": "tool_result", "tool_use_id": string(answered)}
-        block["content"] = _plain(self._content(self.blocks(row, path)))
+        block["content"] = plain(self._content(self.blocks(row, path)))
         if row.is_error is not None:
             block["is_error"] = row.is_error
         fields = self.fields(row)
@@ -208,16 +170,16 @@ class ClaudeWriter(SessionLogWriter):
             more["toolUseResult"] = jsontext.raw(original(row, "structured", unpack(row.extra)))
         if self.native and row.error_type is not None:
             more["toolDenialKind"] = string(row.error_type)
-        name = word(fields, "uuid") or path
+        name = text_at(fields, "uuid") or path
         yield self._record("user", self.time(row), name, more, fields)
 
     def noted(self, step: Step, fields: Fields, path: str) -> Iterator[Line]:
         """A record that is no message; some have no place among the others."""
-        kind = word(fields, "type") or ("attachment" if "attachment" in fields else "system")
+        kind = text_at(fields, "type") or ("attachment" if "attachment" in fields else "system")
         if step.native_id is not None:
             more = {} if step.text is None else {"content": string(self.text(step))}
             if step.duration_ms is not None:
-                more["durationMs"] = _number(step.duration_ms)
+                more["durationMs"] = number(step.duration_ms)
             yield self._record(kind, self.time(step), step.native_id, more, fields)
             return
         when = {} if step.timestamp is None else {"timestamp": iso(step.timestamp)}
@@ -230,11 +192,11 @@ class ClaudeWriter(SessionLogWriter):
             yield from self.leave_out(step, path, "an edit of the context without a summary")
             return
         carried = {"source", "kind", "edit_boundary", "edit_summary"}
-        kept = self._kept(step)
+        kept = self._kept(step, self._uuid(f"{path}.summary"))
         carried |= {"edit_from", "edit_to"} if kept or self.native else set()
         self.report(step, frozenset(carried), path)
         fields = dict(self.fields(step))
-        summary = inner(fields, "summary")
+        summary = object_at(fields, "summary")
         fields.pop("summary", None)
         if not self.native or "subtype" in fields:
             more = {"subtype": "compact_boundary", "content": "Conversation compacted",
@@ -248,72 +210,14 @@ class ClaudeWriter(SessionLogWriter):
             more = {"isCompactSummary": True, "isVisibleInTranscriptOnly": True,
                     "message": {"role": "user", "content": content}}  # fmt: skip
             time = self.time() if "timestamp" not in summary else self.time(step)
-            name = word(summary, "uuid") or f"{path}.summary"
+            name = text_at(summary, "uuid") or f"{path}.summary"
             yield self._record("user", time, name, more, summary)
 
-    def _kept(self, step: Step) -> Line:
-        """The records that a compaction keeps as they are."""
+    def _kept(self, step: Step, anchor: str) -> Line:
+        """The records that a compaction keeps as they are, after the one with the summary."""
         head = self.first_of(step.edit_from)
         tail = self.ends.get(-1 if step.edit_to is None else step.edit_to - 1)
         if head is None or tail is None:
             return {}
-        return {"preservedSegment": {"headUuid": head, "tailUuid": tail}}
-
-    # ---- blocks ----------------------------------------------------------------------------
-
-    def _content(self, blocks: list[Block], path: str = "") -> list[Line]:
-        made = (self._block(block, path) for block in blocks)
-        return [block for block in made if block is not None]
-
-    def _block(self, block: Block, path: str) -> Any:
-        """A block in the form of the API; None when it has none there."""
-        if block.kind == "opaque":
-            return block.value
-        if block.kind == "text":
-            return merged({"type": "text", "text": string(block.text)}, block.extra)
-        if block.kind == "reasoning":
-            known = {"type": "thinking", "thinking": string(block.text)}
-            signature = {} if self.native else {"signature": ""}
-            return merged({**known, **signature}, block.extra)
-        if block.kind == "call":
-            call = block.call
-            known = {"type": "tool_use", "id": string(self.call_id(call, path)),
-                     "name": string(self.call_name(call)),
-                     "input": self.arguments_object(call, path)}  # fmt: skip
-            return merged(known, self.fields(call))
-        kind = "image" if block.is_image() else "document"
-        if block.blob.data is None:
-            if block.blob.mime is not None:
-                self.losses.add(f"$.media.{block.blob.media_id}.mime", REASON)
-            source = {"type": "url", "url": string(block.blob.uri)}
-        else:
-            source = {"type": "base64", "media_type": string(block.blob.mime or "image/png"),
-                      "data": block.base64()}  # fmt: skip
-        return merged({"type": kind, "source": source}, block.extra)
-
-
-def _number(value: float) -> Any:
-    return jsontext.raw(number_text(value))
-
-
-def _plain(content: list[Line]) -> Any:
-    """A single text as a string, as Claude Code writes it."""
-    only = content[0] if len(content) == 1 and isinstance(content[0], dict) else {}
-    return only["text"] if list(only) == ["type", "text"] else content or ""
-
-
-def _tools(text: str) -> Any:
-    """Tools in the form of a snapshot."""
-    tools = jsontext.decode_value(text.encode("utf-8"))
-    if not isinstance(tools, list):
-        return jsontext.raw(text)
-    made = []
-    for tool in tools:
-        function = tool.get("function") if isinstance(tool, dict) else None
-        if not isinstance(function, dict):
-            made.append(tool)
-            continue
-        others = {key: value for key, value in tool.items() if key not in ("type", "function")}
-        schema = {"schema" if key == "parameters" else key: it for key, it in function.items()}
-        made.append({**others, **schema})
-    return made
+        ends = {"headUuid": head, "anchorUuid": anchor, "tailUuid": tail}
+        return {"preservedSegment": ends}

@@ -17,8 +17,8 @@ from adp.converters.kit.lines import log_lines
 from adp.converters.kit.session import LogReader, inner, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
-from adp.converters.kit.written import EPOCH
 from adp.converters.kit.written_names import NamedRun, session_uuid
+from adp.converters.kit.written_values import EPOCH
 from adp.converters.readers.codex.events import Events
 from adp.converters.readers.codex.executions import Executions
 from adp.converters.readers.codex.history import History

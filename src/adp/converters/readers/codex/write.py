@@ -7,42 +7,31 @@ Codex offers its own tools. A report of tokens ends a turn, or else what begins 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterator
+from typing import ClassVar
 
 from msgspec import Raw
 
-from adp.converters.kit.session import inner, word
-from adp.converters.kit.written import Line, SessionLogWriter, iso, merged
 from adp.converters.kit.written_blocks import Block
+from adp.converters.kit.written_values import Line, iso, merged, object_at, objects_at, text_at
+from adp.converters.readers.codex.write_lines import AROUND, USAGE, CodexLines
 from adp.converters.unwritten_columns import REASON
 from adp.converters.writing import string
-from adp_schema import jsontext, media
+from adp_schema import jsontext
 from adp_schema.extra_column import original, unpack
 from adp_schema.losses import Losses
 from adp_schema.model import Observation, Step, ToolCall, Trajectory
 
-LINES = frozenset({"session_meta", "turn_context", "world_state", "inter_agent_communication",
-                   "inter_agent_communication_metadata", "retained_context",
-                   "security_risk_score"})  # fmt: skip
-"""Types of lines that become events; any other event is the payload of an ``event_msg``."""
-
-_AROUND = frozenset({"timestamp", "ordinal"})
-"""Keys of a line, beside its payload."""
 _INSTRUCTIONS = ("base_instructions", "instructions")
 _ANEW = frozenset({"history_mode", "timestamp", "ordinal"})
 _HOSTED = {"web_search_call": "id", "image_generation_call": "id", "local_shell_call": "call_id"}
-_USAGE = {"tokens_in": "input_tokens", "tokens_cached": "cached_input_tokens",
-          "tokens_cache_write": "cache_write_input_tokens", "tokens_out": "output_tokens",
-          "tokens_reasoning": "reasoning_output_tokens"}  # fmt: skip
-_NEEDED = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens")
 
 
-class CodexWriter(SessionLogWriter):
+class CodexWriter(CodexLines):
     """Writes a session."""
 
     name: ClassVar[str] = "codex"
-    turn_columns: ClassVar[frozenset[str]] = frozenset({*_USAGE, "reasoning_effort"})
+    turn_columns: ClassVar[frozenset[str]] = frozenset({*USAGE, "reasoning_effort"})
     native_columns: ClassVar[frozenset[str]] = frozenset({
         *("agent_name", "agent_version", "started_at", "started_text", "final_metrics"),
         *("terminated", "stop_reason", "error_type", "error_message", "final_answer", "tools"),
@@ -55,27 +44,12 @@ class CodexWriter(SessionLogWriter):
         super().__init__(run, losses)
         self._model: str | None = None
         self._effort: str | None = None
-        self._open = False
         self._custom: set[str] = set()
-        self._total: dict[str, int] = {}
-        turns = [step.step for step in run.steps if self._usage(step)]
-        self._last = turns[-1] if turns else None
 
     def lines(self) -> list[Line]:
         """The header and the items."""
         self.report_run()
         return [self._header(), *self.body()]
-
-    def _line(self, kind: str, row: Step | Observation | None, payload: Any) -> Line:
-        return {"timestamp": iso(self.time(row)), "type": kind, "payload": payload}
-
-    def _item(self, row: Step | Observation, item: Line, fields: Mapping[str, Raw]) -> Line:
-        """An item, with the keys that no column holds."""
-        left = {key: raw for key, raw in fields.items() if key not in _AROUND}
-        return self._line("response_item", row, merged(item, left))
-
-    def _event(self, row: Step | Observation, kind: str, more: Line) -> Line:
-        return {"timestamp": iso(self.now), "type": "event_msg", "payload": {"type": kind, **more}}
 
     def _header(self) -> Line:
         start = iso(self.time())
@@ -106,7 +80,7 @@ class CodexWriter(SessionLogWriter):
         if step.source != "system" or step.kind != "message" or not step.text:
             return None
         if self.native:
-            kind = word(self.fields(step), "type")
+            kind = text_at(self.fields(step), "type")
             return kind if kind in _INSTRUCTIONS else None
         first = self.run.steps[0] is step and not self.run.early_observations
         return _INSTRUCTIONS[0] if first and step.content is None else None
@@ -116,7 +90,7 @@ class CodexWriter(SessionLogWriter):
     def message(self, step: Step, path: str) -> Iterator[Line]:
         """A message of the user, or of the developer; its words are shown by events."""
         blocks = self.blocks(step, path)
-        if self._place_in_header(step) is not None and step in self.run.steps[:2]:
+        if self._place_in_header(step) is not None and any(step is it for it in self.run.steps[:2]):
             if step.timestamp is not None:
                 self.losses.add(f"{path}.timestamp", "a system prompt in the header has no time")
             return
@@ -125,14 +99,14 @@ class CodexWriter(SessionLogWriter):
         content = [self._part(block, "input") for block in blocks]
         item: Line = {"type": "message", "role": role, "content": content}
         fields = self._left(step, path, "user_message", "UserMessage")
-        if word(fields, "type") == "agent_message":
+        if text_at(fields, "type") == "agent_message":
             item = {"type": "agent_message", "author": string(step.actor), "content": content}
         if self.native and step.native_id is not None:
             item["id"] = string(step.native_id)
         yield self._item(step, item, fields)
         if "author" in item:
             return
-        if role == "user" and not step.synthetic:
+        if role == "user" and "role" not in fields and not step.synthetic:
             for block in blocks:
                 if block.kind == "text":
                     yield self._event(step, "user_message", {"message": string(block.text)})
@@ -140,7 +114,7 @@ class CodexWriter(SessionLogWriter):
     def _left(self, step: Step, path: str, *events: str) -> dict[str, Raw]:
         """The keys of an item; what events said beyond it is written no more."""
         fields = dict(self.fields(step))
-        if word(fields, "type") in events:  # no item said it
+        if text_at(fields, "type") in events:  # no item said it
             for name in fields:
                 self.losses.add(f"{path}.extra.{name}", "what an event said beyond its words")
             return {}
@@ -195,11 +169,8 @@ class CodexWriter(SessionLogWriter):
 
     def _rests(self, step: Step, path: str) -> list[dict[str, Raw]]:
         """What items of reasoning say beside their words, such as the encrypted ones."""
-        raw = self.fields(step).get("items")
-        items = (
-            [] if raw is None else [jsontext.decode_object(it) for it in jsontext.decode_array(raw)]
-        )
-        rests = [item for item in items if word(item, "type") == "reasoning"]
+        items = objects_at(self.fields(step), "items")
+        rests = [item for item in items if text_at(item, "type") == "reasoning"]
         if len(rests) < len(items):
             self.losses.add(f"{path}.extra.items", "what a message says beside its words")
         return [{key: it for key, it in rest.items() if key != "type"} for rest in rests]
@@ -213,7 +184,7 @@ class CodexWriter(SessionLogWriter):
     def _call(self, step: Step, call: ToolCall, path: str) -> Line:
         name, call_id = string(self.call_name(call)), self.call_id(call, path)
         fields = self.fields(call)
-        kind = word(fields, "type")
+        kind = text_at(fields, "type")
         text, is_object = self.arguments(call)
         status = {} if call.status is None else {"status": string(call.status)}
         if self.native and kind in _HOSTED:
@@ -237,7 +208,9 @@ class CodexWriter(SessionLogWriter):
         """An output; what a command did besides is an event."""
         self._open = False
         blocks = [self._part(block, "input") for block in self.blocks(row, path)]
-        plain = len(blocks) < 2 and all("text" in block for block in blocks)
+        plain = len(blocks) < 2 and all(
+            isinstance(block, dict) and "text" in block for block in blocks
+        )
         output = (blocks[0]["text"] if blocks else "") if plain else blocks
         custom = "custom_tool_call" if answered in self._custom else "function_call"
         fields = self.fields(row)
@@ -247,7 +220,7 @@ class CodexWriter(SessionLogWriter):
         item = {"type": f"{custom}_output", "call_id": string(answered), "output": output}
         yield self._item(row, item, fields)
         if self.native and row.structured is not None:
-            report = inner(
+            report = object_at(
                 {"it": jsontext.raw(original(row, "structured", unpack(row.extra)))}, "it"
             )
             if "type" in report:
@@ -263,71 +236,25 @@ class CodexWriter(SessionLogWriter):
             for key in fields:
                 self.losses.add(f"{path}.extra.{key}", REASON)
             return
-        if word(fields, "type") == "turn_context":
-            self._model, self._effort = word(fields, "model") or self._model, None
-            self._effort = word(fields, "effort") or None
+        if text_at(fields, "type") == "turn_context":
+            self._model, self._effort = text_at(fields, "model") or self._model, None
+            self._effort = text_at(fields, "effort") or None
         self._open = False
         yield self._noted(step, fields)
-
-    def _noted(self, row: Step | Observation, fields: dict[str, Raw]) -> Line:
-        left = {key: raw for key, raw in fields.items() if key not in _AROUND}
-        kind = word(fields, "type")
-        if kind in LINES:
-            del left["type"]
-            return self._line(kind, row, left)
-        if kind[:1].isupper():
-            return self._line("event_msg", row, {"type": "item_completed", "item": left})
-        return self._line("event_msg", row, left)
 
     def edit(self, step: Step, path: str) -> Iterator[Line]:
         """A compaction; a rollback that was read from Codex; other edits have no place."""
         self._open = False
         fields = self.fields(step)
-        if word(fields, "type") == "thread_rolled_back":
+        if text_at(fields, "type") == "thread_rolled_back":
             yield self._noted(step, fields)
-        elif step.edit_summary is None or step.edit_boundary != "replace":
+        elif not self.native and (step.edit_summary is None or step.edit_boundary != "replace"):
             yield from self.leave_out(step, path, "an edit of the context without a summary")
         else:
             carried = frozenset({"source", "kind", "edit_boundary", "edit_summary"})
             self.report(step, carried, path)
             for key in fields:
-                if key not in ("type", *_AROUND):
+                if key not in ("type", *AROUND):
                     self.losses.add(f"{path}.extra.{key}", REASON)
-            message = string(original(step, "edit_summary", unpack(step.extra)))
+            message = string(original(step, "edit_summary", unpack(step.extra)) or "")
             yield self._line("compacted", step, {"message": message})
-
-    # ---- tokens and blocks -----------------------------------------------------------------
-
-    def _usage(self, step: Step) -> Any:
-        if self.native and step.usage is not None:
-            return jsontext.raw(original(step, "usage", unpack(step.extra)))
-        counts = {key: getattr(step, column) for column, key in _USAGE.items()}
-        known = {key: value for key, value in counts.items() if value is not None}
-        return {**dict.fromkeys(_NEEDED, 0), **known} if known else None
-
-    def _tokens(self, step: Step, usage: Any) -> Line:
-        """A report of tokens, which ends the turn."""
-        self._open = False
-        counts = {key: getattr(step, column) or 0 for column, key in _USAGE.items()}
-        counts["total_tokens"] = counts["input_tokens"] + counts["output_tokens"]
-        self._total = {key: self._total.get(key, 0) + value for key, value in counts.items()}
-        total: Any = dict(self._total)
-        if self.native and step.step == self._last and self.run.final_metrics is not None:
-            total = jsontext.raw(original(self.run, "final_metrics", unpack(self.run.extra)))
-        if isinstance(usage, dict):
-            usage = {**usage, "total_tokens": counts["total_tokens"]}
-        info = {"total_token_usage": total, "last_token_usage": usage}
-        return self._event(step, "token_count", {"info": info})
-
-    def _part(self, block: Block, way: str) -> Any:
-        """A block of a message."""
-        if block.kind == "opaque":
-            return block.value
-        if block.kind != "media":
-            return merged({"type": f"{way}_text", "text": string(block.text)}, block.extra)
-        if way == "output" or not block.is_image():
-            return {"type": f"{way}_text", "text": string(self.address(block))}
-        if block.blob.data is None and block.blob.mime is not None:
-            self.losses.add(f"$.media.{block.blob.media_id}.mime", REASON)
-        url = string(media.reference_of_media(block.blob, block.blob.mime or "image/png"))
-        return merged({"type": "input_image", "image_url": url}, block.extra)
