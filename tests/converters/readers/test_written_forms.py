@@ -152,6 +152,14 @@ def test_a_run_without_times_has_spans_without_times():
     assert [it.text for it in back.steps if it.source == "agent"] == ["I look.", "An x."]
 
 
+def test_named_rewards_are_results_of_evaluations():
+    run = built(rewards='{"tests": 0.5, "style": 1, "note": "x"}')
+    losses = Losses()
+    (back,) = read_one(formats.get("otlp"), write_one(formats.get("otlp"), run, losses))
+    assert back.json_value("rewards") == {"tests": 0.5, "style": 1.0}
+    assert "$.rewards.note" in [item["path"] for item in losses.items]
+
+
 def test_a_log_with_scores_and_a_pool():
     columns = {"success": True, "reward": 0.5, "rewards": '{"tests": 0.5}', "final_answer": "x"}
     log, losses = written("inspect", built(**columns, task_id="sums/one", truncated=True))

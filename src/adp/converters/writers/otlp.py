@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from adp.converters.kit.api_parts import ApiPart, is_model_call, name_of
+from adp.converters.kit.api_parts import ApiPart, is_model_call, name_of, reward_numbers
 from adp.converters.kit.api_writer import STEP, ApiWriter
 from adp.converters.kit.otlp_values import attribute_list
 from adp.converters.kit.tool_definitions import tool_definitions
@@ -60,7 +60,8 @@ class TraceWriter(ApiWriter):
         """The trace, as the body of an export."""
         run = self.run
         self.head("session_id", "source_id", "agent_name", "agent_version", "agent_model", "tools",
-                  "started_at", "ended_at", "error_type", "error_message")  # fmt: skip
+                  "started_at", "ended_at", "error_type", "error_message",
+                  "rewards")  # fmt: skip
         self.kept(run, "$")
         if run.session_id is not None and run.source_id not in (None, run.session_id):
             self.losses.add("$.source_id", "a trace has one id, that of its session")
@@ -95,7 +96,8 @@ class TraceWriter(ApiWriter):
             "gen_ai.conversation.id": self._conversation(),
             "error.type": _text(run.error_type),
         }
-        return self._spans.whole(f"invoke_agent {run.agent_name or ''}".rstrip(), attributes)
+        title = f"invoke_agent {run.agent_name or ''}".rstrip()
+        return self._spans.whole(title, attributes, reward_numbers(run, self.losses))
 
     def _conversation(self) -> Any:
         return string(self.run.session_id or self.run.source_id or self.run.trajectory_id or "run")
