@@ -234,7 +234,7 @@ def test_openai_takes_it():
 def test_inspect_opens_it(tmp_path):
     log = pytest.importorskip("inspect_ai.log", reason="pip install inspect_ai")
     for number, run in enumerate(everything()):
-        name = f"{formats.get('inspect').file_prefix}{number}.json"
+        name = f"2026-01-02T03-04-05+00-00_{number}.json"
         (tmp_path / name).write_bytes(write_one(formats.get("inspect"), run))
         (sample,) = log.read_eval_log(str(tmp_path / name)).samples
         turns = [event for event in sample.events if event.event == "model"]

@@ -9,10 +9,11 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from adp.converters.kit.api_parts import ApiPart, is_model_call, name_of, reward_numbers
+from adp.converters.kit.api_parts import ApiPart, is_model_call, reward_numbers
 from adp.converters.kit.api_writer import STEP, ApiWriter
 from adp.converters.kit.otlp_values import attribute_list
 from adp.converters.kit.tool_definitions import tool_definitions
+from adp.converters.kit.written_names import provider_of
 from adp.converters.kit.written_spans import CLIENT, ERROR, INTERNAL, WrittenSpans
 from adp.converters.reading import BRACE
 from adp.converters.writing import string
@@ -118,7 +119,7 @@ class TraceWriter(ApiWriter):
         history = f"[{','.join(self._history)}]" if self._history else None
         attributes = {
             "gen_ai.operation.name": "chat",
-            "gen_ai.provider.name": "unknown",
+            "gen_ai.provider.name": provider_of(step.model or self.model()),
             "gen_ai.request.model": model,
             "gen_ai.response.model": _text(step.model),
             "gen_ai.response.id": _text(step.response_id),
@@ -157,7 +158,7 @@ class TraceWriter(ApiWriter):
             name = self.call_id(part, row)
             self.kept(part.call, part.path)
             arguments = self._arguments(part)
-            return {"type": "tool_call", "id": name, "name": string(name_of(part.call)),
+            return {"type": "tool_call", "id": name, "name": self.call_name(part.call),
                     "arguments": arguments}  # fmt: skip
         if part.kind != "media":
             return {"type": part.kind, "content": part.words}
