@@ -11,6 +11,7 @@ ORACLE_VENV ?= .venv-oracle
 VERL_VENV ?= .venv-verl
 LOADERS ?= .venv-loaders
 WHEELS ?= .venv-wheels
+APIS ?= .venv-apis
 RIVALS ?= .venv-rivals
 RIVALS_PYTHON ?= python3.12
 DATA ?=
@@ -24,7 +25,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help venv demo loop loop-full test test-slow test-random test-all-pythons check bench bench-against gpu-bench rivals fuzz fidelity docs site golden clean
-.PHONY: lint types layers spelling sizes names docs-fresh oracle-tests formats-report
+.PHONY: lint types layers spelling sizes names docs-fresh oracle-tests api-tests formats-report
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
@@ -154,6 +155,14 @@ oracle-tests: $(INSTALLED) $(ORACLE_VENV)/.installed $(VERL_VENV)/.installed $(W
 	$(BIN)/python -m tools.oracle.templates --wheels $(WHEELS) --out benchmarks/results/oracles/templates.json
 	$(BIN)/python -m tools.oracle.check --python $(ORACLE_VENV)/bin/python
 	$(BIN)/python -m tools.oracle.exports --llamafactory $(ORACLE_VENV)/bin/python --verl $(VERL_VENV)/bin/python --loaders $(LOADERS) $(if $(DATA),--data $(DATA))
+
+$(APIS)/.installed: tools/oracle/apis.txt | $(INSTALLED)
+	rm -rf $(APIS)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --target $(APIS) -r tools/oracle/apis.txt
+	@touch $@
+
+api-tests: $(INSTALLED) $(APIS)/.installed ## Ask anthropic, openai, inspect_ai and OTLP what they make of what is written for them
+	ADP_APIS=$(abspath $(APIS)) $(BIN)/python -m pytest tests/converters/readers/test_written_forms.py -p no:xdist -q -W ignore $(ARGS)
 
 formats-report: $(INSTALLED) ## Name the format of each file under DATA=..., against the expected answers
 	$(BIN)/python -m tools.formats_report $(DATA)

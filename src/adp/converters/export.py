@@ -176,9 +176,7 @@ def _file_of(
             return name
         session = session_name(trajectory_id, run.dataset)
         if session_file is None:
-            file = (
-                f"{getattr(converter, 'file_prefix', '')}{session}{_SUFFIXES[converter.container]}"
-            )
+            file = f"{session}{_SUFFIXES[converter.container]}"
             return f"{without_compression(Path(name)).with_suffix('')}/{file}"
         branch = Trajectory(branch_kind=run.branch_kind, source_format=run.source_format)
         file = files.get(run.parent_id, "") if run.parent_id is not None else ""

@@ -20,8 +20,6 @@ class Format:
     """Whether files of the format itself get its usual layout when they are written again."""
     file_a_trajectory = False
     """Whether each trajectory is written to a file of its own, whatever file it was read from."""
-    file_prefix = ""
-    """What the names of such files begin with, where a program asks for it."""
     database: SqliteShape | tuple[SqliteShape, ...] | None = None
     """Where the sessions lie in an SQLite database, if the format keeps them in one."""
 

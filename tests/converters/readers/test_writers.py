@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -96,6 +98,8 @@ def test_what_is_written_is_recognised(name, tmp_path):
     assert [file.format for file in files] == [name]
     back = adp.convert(tmp_path / "out", tmp_path / "back")
     assert back.manifest.counts.used == 1
+    if name == "inspect":  # whose viewer lists no other names
+        assert re.match(r"1970-01-01T00-00-00\+00-00_.*json", Path(files[0].source_file).name)
     assert back.manifest.rows("tool_calls") == store.manifest.rows("tool_calls") > 0
     assert back.manifest.rows("observations") == store.manifest.rows("observations") > 0
 

@@ -26,7 +26,9 @@ from tests.fuzz.readers import EXAMPLES, example_files, example_records
 from tests.roundtrip import read_one, write_one
 from tools.tables.column_table import column_table
 
-WRITTEN = [name for name in sorted(READERS) if is_written(formats.get(name))]
+APIS = {"anthropic_messages", "inspect", "openai_responses", "otlp"}
+"""Written, too, but no sessions: their tests are in `test_writers`."""
+WRITTEN = [name for name in sorted(READERS) if is_written(formats.get(name)) and name not in APIS]
 ANY = settings(
     max_examples=examples(60),
     deadline=None,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from msgspec import Raw
 
 from adp.converters.writing import string
-from adp_schema.model import Media, Observation, Step, ToolCall
+from adp_schema.losses import Losses
+from adp_schema.model import Media, Observation, Step, ToolCall, Trajectory
 
 
 @dataclass(slots=True)
@@ -59,3 +61,19 @@ def name_of(call: ToolCall) -> str:
     if call.name is not None:
         return call.name
     return call.language or ("" if call.kind in (None, "function") else call.kind)
+
+
+def reward_numbers(run: Trajectory, losses: Losses) -> dict[str, float]:
+    """The named rewards of a run; what is no number is reported."""
+    rewards = run.json_value("rewards")
+    if rewards is not None and not isinstance(rewards, dict):
+        losses.add("$.rewards", "they have no names")
+    named = rewards if isinstance(rewards, dict) else {}
+    numbers = {
+        key: float(value)
+        for key, value in named.items()
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    }
+    for key in named.keys() - numbers.keys():
+        losses.add(f"$.rewards.{key}", "it is no number")
+    return numbers

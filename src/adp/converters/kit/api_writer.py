@@ -29,6 +29,11 @@ _FORM = frozenset({"$form", "$format", "$keys", "$mime", "mime", "bare"})
 """Keys of parts that say how a source wrote a blob; the blob itself says it in the target."""
 _TOKENS = ("tokens_in", "tokens_out", "tokens_cached", "tokens_cache_write", "tokens_reasoning",
            "cost_usd")  # fmt: skip
+_SPELLED = frozenset(
+    {"text", "prose", "reasoning", "axtree", "name", "arguments", "arguments_raw", "call_id",
+     "native_id", "native_call_id"}
+)  # fmt: skip
+"""Columns that are written with every character of the source, if the format holds it."""
 CALL = frozenset(
     {"call_id", "native_id", "kind", "name", "arguments", "arguments_raw", "language", "requestor"}
 )
@@ -75,7 +80,7 @@ class ApiWriter:
         Args:
             carried: columns that it says; what becomes of ``extra`` is for the caller to say.
         """
-        report_columns(self.run, frozenset({*carried, "extra"}), "$", self.losses)
+        self.report(self.run, "$", frozenset(carried))
         report_beside(self.run, self.losses)
 
     def model(self) -> str:
@@ -105,10 +110,9 @@ class ApiWriter:
     def report(self, row: Row, path: str, carried: frozenset[str]) -> None:
         """Report what the format does not say of a row; ``extra`` is for `kept`."""
         report_columns(row, carried | {"extra"}, path, self.losses)
-        if not self.exact:
-            for column in unpack(row.extra).escaped:  # type: ignore[attr-defined]
-                reason = "characters that are no text are replaced"
-                self.losses.add(f"{path}.{column}", reason)
+        for column in unpack(row.extra).escaped:  # type: ignore[attr-defined]
+            if not self.exact or column not in _SPELLED:
+                self.losses.add(f"{path}.{column}", "characters that are no text are replaced")
 
     def spelling(self, row: Row) -> Extra:
         """The unpacked ``extra`` of a row, as far as the format holds the characters in it."""
@@ -278,6 +282,13 @@ class ApiWriter:
             self.losses.add(f"{path}.requestor", "a call belongs to whom its message does")
         written: str | Raw = string(self._ids.of(call, self.spelling(call), path) or "")
         return written
+
+    def call_name(self, call: ToolCall | None) -> Any:
+        """The name under which a call is written, as the encoder takes it."""
+        if call is None:
+            return ""
+        name = original(call, "name", self.spelling(call))
+        return string(name_of(call) if name is None else name)
 
     def arguments(self, part: ApiPart) -> Raw:
         """The arguments of a call as an object; others stand in one, which is reported."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Raw
 
-from adp.converters.kit.api_parts import ApiPart
+from adp.converters.kit.api_parts import ApiPart, reward_numbers
 from adp.converters.kit.tool_definitions import ToolDefinition
 from adp.converters.writing import string
 from adp_schema import media
@@ -133,7 +132,7 @@ def evaluation_id(run: Trajectory, sample: str, epoch: int, losses: Losses) -> s
 
 def scores_of(run: Trajectory, losses: Losses) -> dict[str, Any]:
     """The scores of a sample, the one that decides about success first."""
-    numbers = _numbers(run, losses)
+    numbers = reward_numbers(run, losses)
     scores: dict[str, Any] = {}
     if run.success is not None:
         scores["success"] = {"value": _GRADES[run.success]}
@@ -154,18 +153,6 @@ def scores_of(run: Trajectory, losses: Losses) -> dict[str, Any]:
     elif run.final_answer not in (None, _last_text(run)):
         losses.add("$.final_answer", "there is no score that it belongs to")
     return scores
-
-
-def _numbers(run: Trajectory, losses: Losses) -> dict[str, float | None]:
-    rewards = run.json_value("rewards")
-    named = rewards if isinstance(rewards, dict) else {}
-    numbers = {key: it for key, it in named.items() if _is_number(it) and it is not None}
-    usable = {key: it for key, it in numbers.items() if math.isfinite(it)}
-    for key in named.keys() - usable.keys():
-        losses.add(f"$.rewards.{key}", "it is no number")
-    if rewards is not None and named is not rewards:
-        losses.add("$.rewards", "they have no names")
-    return dict(usable)
 
 
 def _last_text(run: Trajectory) -> str | None:

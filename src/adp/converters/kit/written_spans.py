@@ -93,15 +93,20 @@ class WrittenSpans:
             "attributes": attribute_list(known),
         }
 
-    def whole(self, title: str, attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """All spans, in one that stands for the run, with its error.
+    def whole(
+        self, title: str, attributes: Mapping[str, Any], scores: Mapping[str, float]
+    ) -> list[dict[str, Any]]:
+        """All spans, in one that stands for the run, with its error and its scores.
 
         Args:
             title: name of the outer span.
             attributes: its attributes.
+            scores: results of evaluations.
         """
         run = self._run
         root = self._span(1, title, INTERNAL, attributes)
+        if scores:
+            root["events"] = [_score(name, value) for name, value in scores.items()]
         if run.error_type is not None or run.error_message is not None:
             root["status"] = {"code": ERROR}
             if run.error_message is not None:
@@ -125,3 +130,9 @@ def _nanoseconds(time: datetime | None) -> int | None:
     zoned = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
     past = zoned - _EPOCH
     return ((past.days * 86400 + past.seconds) * 1_000_000 + past.microseconds) * 1000
+
+
+def _score(name: str, value: float) -> dict[str, Any]:
+    """The result of an evaluation, as the event of a span."""
+    attributes = {"gen_ai.evaluation.name": string(name), "gen_ai.evaluation.score.value": value}
+    return {"name": "gen_ai.evaluation.result", "attributes": attribute_list(attributes)}

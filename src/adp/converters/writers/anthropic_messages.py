@@ -6,7 +6,7 @@ import base64
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from adp.converters.kit.api_parts import ApiPart, is_turn, name_of
+from adp.converters.kit.api_parts import ApiPart, is_turn
 from adp.converters.kit.api_writer import STEP
 from adp.converters.kit.exchange_writer import ExchangeWriter
 from adp.converters.kit.tool_definitions import ToolDefinition, tool_definitions
@@ -123,7 +123,7 @@ class MessagesWriter(ExchangeWriter):
             return {
                 "type": "tool_use",
                 "id": self.call_id(part, row),
-                "name": string(name_of(part.call)),
+                "name": self.call_name(part.call),
                 "input": self.arguments(part),
                 **self.kept(part.call, part.path, "caller", "cache_control"),
             }

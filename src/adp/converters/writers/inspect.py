@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from adp.converters.json_objects import write_time
-from adp.converters.kit.api_parts import ApiPart, is_model_call, name_of
+from adp.converters.kit.api_parts import ApiPart, is_model_call
 from adp.converters.kit.api_writer import STEP, ApiWriter
 from adp.converters.kit.inspect_sample import (
     evaluation_id,
@@ -183,7 +183,7 @@ class LogWriter(ApiWriter):
         if step.source != "agent":
             for column in ("name", "arguments", "arguments_raw"):
                 self.losses.add(f"{part.path}.{column}", "only the model calls tools")
-        return {"id": name, "function": string(name_of(call) if call else ""),
+        return {"id": name, "function": self.call_name(call),
                 "arguments": self.arguments(part), "type": "function"}  # fmt: skip
 
     def _turn(self, step: Step, path: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from adp.converters.kit.api_parts import ApiPart, is_turn, name_of
+from adp.converters.kit.api_parts import ApiPart, is_turn
 from adp.converters.kit.api_writer import CALL, STEP
 from adp.converters.kit.exchange_writer import ExchangeWriter
 from adp.converters.kit.response_state import created_at, state_of, usage_of
@@ -151,7 +151,7 @@ class ResponsesWriter(ExchangeWriter):
     def _call(self, part: ApiPart, call: ToolCall, step: Step) -> dict[str, Any]:
         known = call.status is None or call.status in _ITEM_STATUS
         name = self.call_id(part, step, CALL | {"status"} if known else CALL)
-        item = {"call_id": name, "name": string(name_of(call))}
+        item = {"call_id": name, "name": self.call_name(call)}
         if step.source != "agent":
             self.losses.add(f"{part.path}.requestor", "a call is an item of the model")
         extra = self.spelling(call)

@@ -9,10 +9,11 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from adp.converters.kit.api_parts import ApiPart, is_model_call, name_of
+from adp.converters.kit.api_parts import ApiPart, is_model_call, reward_numbers
 from adp.converters.kit.api_writer import STEP, ApiWriter
 from adp.converters.kit.otlp_written import attribute_list
 from adp.converters.kit.tool_definitions import tool_definitions
+from adp.converters.kit.written_names import provider_of
 from adp.converters.kit.written_spans import CLIENT, ERROR, INTERNAL, WrittenSpans
 from adp.converters.reading import BRACE
 from adp.converters.writing import string
@@ -60,7 +61,8 @@ class TraceWriter(ApiWriter):
         """The trace, as the body of an export."""
         run = self.run
         self.head("session_id", "source_id", "agent_name", "agent_version", "agent_model", "tools",
-                  "started_at", "ended_at", "error_type", "error_message")  # fmt: skip
+                  "started_at", "ended_at", "error_type", "error_message",
+                  "rewards")  # fmt: skip
         self.kept(run, "$")
         if run.session_id is not None and run.source_id not in (None, run.session_id):
             self.losses.add("$.source_id", "a trace has one id, that of its session")
@@ -95,7 +97,8 @@ class TraceWriter(ApiWriter):
             "gen_ai.conversation.id": self._conversation(),
             "error.type": _text(run.error_type),
         }
-        return self._spans.whole(f"invoke_agent {run.agent_name or ''}".rstrip(), attributes)
+        title = f"invoke_agent {run.agent_name or ''}".rstrip()
+        return self._spans.whole(title, attributes, reward_numbers(run, self.losses))
 
     def _conversation(self) -> Any:
         return string(self.run.session_id or self.run.source_id or self.run.trajectory_id or "run")
@@ -116,7 +119,7 @@ class TraceWriter(ApiWriter):
         history = f"[{','.join(self._history)}]" if self._history else None
         attributes = {
             "gen_ai.operation.name": "chat",
-            "gen_ai.provider.name": "unknown",
+            "gen_ai.provider.name": provider_of(step.model or self.model()),
             "gen_ai.request.model": model,
             "gen_ai.response.model": _text(step.model),
             "gen_ai.response.id": _text(step.response_id),
@@ -155,7 +158,7 @@ class TraceWriter(ApiWriter):
             name = self.call_id(part, row)
             self.kept(part.call, part.path)
             arguments = self._arguments(part)
-            return {"type": "tool_call", "id": name, "name": string(name_of(part.call)),
+            return {"type": "tool_call", "id": name, "name": self.call_name(part.call),
                     "arguments": arguments}  # fmt: skip
         if part.kind != "media":
             return {"type": part.kind, "content": part.words}

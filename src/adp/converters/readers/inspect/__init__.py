@@ -10,15 +10,21 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 from msgspec import Raw
 
+from adp.converters.file_names import session_name
+from adp.converters.files.writing import without_compression
 from adp.converters.kit.drafts import TrajectoryDraft, emit
 from adp.converters.kit.key_tables import take_columns
 from adp.converters.kit.session import LogReader, SessionLog, first_item, inner, word
 from adp.converters.kit.source_object import SourceObject
+from adp.converters.kit.times import take_end, take_start
 from adp.converters.kit.usage import add_totals, set_usage
+from adp.converters.kit.written import EPOCH
+from adp.converters.kit.written_names import NamedRun
 from adp.converters.readers.inspect.archive import MEMBERS, header_of, is_first, rest_of
 from adp.converters.readers.inspect.events import SampleEvents
 from adp.converters.readers.inspect.parts import (
@@ -223,7 +229,6 @@ class InspectReader(LogReader):
     )
     log = InspectLog
     file_a_trajectory = True
-    file_prefix = "1970-01-01T00-00-00+00-00_"  # only what begins with a time is listed
 
     def write(
         self, trajectory: Trajectory, losses: Losses, flavour: str | None = None
@@ -232,6 +237,13 @@ class InspectReader(LogReader):
         from adp.converters.writers.inspect import write_log
 
         return write_log(trajectory, losses)
+
+    def session_file(self, run: NamedRun) -> str:
+        """``FILE/TIME_TRAJECTORY.json``: ``inspect view`` lists what begins with a time."""
+        folder = without_compression(Path(run.source_file or "trajectories")).with_suffix("")
+        time = run.started_at or EPOCH
+        name = session_name(run.trajectory_id or "", run.dataset)
+        return f"{folder}/{time:%Y-%m-%dT%H-%M-%S}+00-00_{name}.json"
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """A log, or a sample of one."""
