@@ -203,6 +203,11 @@ def make_tree(maker: Maker) -> list[str]:
     file.records.append({**kept, "parentUuid": file.last})
     file.last = kept["uuid"]
     file.work(1)
+    # A conversation that was cleared goes on without a parent.
+    clear = "<command-name>/clear</command-name>"
+    file.add("user", message={"role": "user", "content": clear}, isMeta=True)
+    file.records[-1]["parentUuid"] = None
+    file.work(1)
     old = list(file.records)
     target = maker.name()
     file.records.append(

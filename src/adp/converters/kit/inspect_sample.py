@@ -132,7 +132,7 @@ def evaluation_id(run: Trajectory, sample: str, epoch: int, losses: Losses) -> s
 
 def scores_of(run: Trajectory, losses: Losses) -> dict[str, Any]:
     """The scores of a sample, the one that decides about success first."""
-    numbers = reward_numbers(run, losses)
+    numbers: dict[str, float | None] = {**reward_numbers(run, losses)}
     scores: dict[str, Any] = {}
     if run.success is not None:
         scores["success"] = {"value": _GRADES[run.success]}

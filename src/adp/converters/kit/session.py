@@ -130,7 +130,7 @@ class SessionLog:
         kind = self.kind = self.kind_of(source)
         name = self.handlers.get(kind)
         if name is not None:
-            self._type = source.take(self.type_key)
+            self._type = source.take(self.type_key) if source.word(self.type_key) else None
             getattr(self, name)(source)
             self._type = None
             return

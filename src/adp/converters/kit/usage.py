@@ -33,6 +33,11 @@ class UsageKeys:
     total: tuple[str, ...] = ()
 
 
+TOKEN_COLUMNS = (
+    "tokens_in", "tokens_out", "tokens_cached", "tokens_cache_write", "tokens_reasoning", "cost_usd"
+)  # fmt: skip
+"""The columns that `set_usage` fills."""
+
 ANTHROPIC = UsageKeys(
     prompt=("input_tokens",),
     written=("output_tokens",),

@@ -17,6 +17,7 @@ from adp.converters.kit.lines import log_lines
 from adp.converters.kit.session import LogReader, inner, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
+from adp.converters.kit.usage import TOKEN_COLUMNS
 from adp.converters.kit.written_names import NamedRun, session_uuid
 from adp.converters.kit.written_values import EPOCH
 from adp.converters.readers.codex.events import Events
@@ -196,6 +197,10 @@ class CodexSession(CodexLines):
         self.repeated.finish()
         self.items.finish()
         self.events.finish()
+        for step in self.run.steps:
+            if step.columns.get("is_copied_context"):
+                for name in TOKEN_COLUMNS:  # the parent has them; ``usage`` stays
+                    step.columns.pop(name, None)
 
 
 class CodexReader(LogReader):
