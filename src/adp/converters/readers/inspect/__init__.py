@@ -21,7 +21,6 @@ from adp.converters.kit.drafts import TrajectoryDraft, emit
 from adp.converters.kit.key_tables import take_columns
 from adp.converters.kit.session import LogReader, SessionLog, first_item, inner, word
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.times import take_end, take_start
 from adp.converters.kit.usage import add_totals, set_usage
 from adp.converters.kit.written import EPOCH
 from adp.converters.kit.written_names import NamedRun
