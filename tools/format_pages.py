@@ -100,9 +100,9 @@ def _only_read() -> list[str]:
         rows.append((f"`{name}`", reader.title, reader.recognised, written, reader.versions))
     return [
         *("## Logs of programs", ""),
-        "Most are only read. Those that are written go back to their program",
-        "([logs.md](logs.md#going-back)): each session becomes a file of the name that it looks",
-        "for.",
+        "Most are only read. Some are written as what their program looks for",
+        "([logs.md](logs.md#going-back)), or as what APIs, traces and evaluations take",
+        "([logs.md](logs.md#writing-what-apis-and-evaluation-tools-take)).",
         "",
         "What no column holds is in `extra`; what is of a kind that the reader has never seen is",
         "kept and counted. `adp doctor FILES` names it, and says how complete the runs are.",
