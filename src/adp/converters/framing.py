@@ -96,6 +96,7 @@ class Frame:
         error: why it is none, such as a file that ends inside it.
         hash: blake2b-128 of its bytes when ``data`` does not hold them all.
         skip: why it is no trajectory, when its container knows that.
+        original: its bytes in the file when ``data`` is made of them, as of the lines of a session.
     """
 
     data: bytes
@@ -105,6 +106,7 @@ class Frame:
     error: str = ""
     hash: str = ""
     skip: str = ""
+    original: bytes = b""
 
     def source_hash(self) -> str:
         """blake2b-128 of its bytes."""
@@ -265,7 +267,7 @@ def _document(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> I
 def _session(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
     frame = whole_file(source, limits)
     frame.error, frame.hash = source.fault, frame.source_hash()
-    frame.data = lines_as_array(frame.data)
+    frame.original, frame.data = frame.data, lines_as_array(frame.data)
     yield frame
 
 
