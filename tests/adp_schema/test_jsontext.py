@@ -111,7 +111,9 @@ def test_keys_that_occur_twice_are_found_in_any_layout(indent, again):
     source = {"a": 1, "key": {"b": [1, {"c": 2}], "d": {}}, "last": "x"}
     text = json.dumps(source, indent=indent)
     if again:
-        text = text.replace('"last": ', '"a": 2, "last": ' if indent is None else '"a": 2,\n"last": ')
+        text = text.replace(
+            '"last": ', '"a": 2, "last": ' if indent is None else '"a": 2,\n"last": '
+        )
     data = text.encode()
     assert jsontext.lost_keys(data, jsontext.decode_object(data)) == (["a"] if again else [])
     inner = jsontext.decode_object(data)["key"]
