@@ -3,7 +3,7 @@
     python benchmarks/bench_convert.py [--megabytes 500] [--repeats 3] [--data DIR]
 
 Runs alternate (ours, baseline, bare loop, ours with two workers), so that a change of the
-machine's load meets all of them. Ours and the baseline also run on chats of three shapes.
+machine's load meets all of them. `bench_shapes` does the same with chats of three shapes.
 """
 
 from __future__ import annotations
@@ -14,13 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from chat_shapes import SHAPES, write_shape
+from chat_shapes import write_shape
 from measure import Goal, Run, command, print_goals, run_task, save, spread
 
 MEMORY_SIZES = (100, 500, 1_000)
 MEMORY_LIMIT = 500
-SHAPE_MEGABYTES = 150
-COMPARED = ("ours, 1 worker", "datasets")
 KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "ours, 1 worker": ("convert", {"workers": 1}),
     "datasets": ("load_dataset", {}),
@@ -29,7 +27,7 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def _input(data: Path, megabytes: float, shape: str = "long") -> Path:
+def input_file(data: Path, megabytes: float, shape: str = "long") -> Path:
     """The generated file of this size; made when it is not there."""
     path = data / f"{shape}-{megabytes:g}.jsonl"
     if not path.exists():
@@ -95,7 +93,7 @@ def measure_memory(data: Path, out: Path, sizes: tuple[float, ...]) -> dict[str,
     """Peaks of memory by size of the input, for one and two workers and the baseline."""
     memory: dict[str, Any] = {}
     for size in sizes:
-        source = _input(data, size)
+        source = input_file(data, size)
         for kind in ("ours, 1 worker", "ours, 2 workers", "datasets"):
             if kind == "datasets" and size != sizes[0]:
                 continue
@@ -112,19 +110,6 @@ def _ratio(numbers: dict[str, Any], first: str, second: str, what: str) -> tuple
     pairs = list(zip(numbers[first][what]["all"], numbers[second][what]["all"], strict=True))
     results = [result / two for result, two in pairs]
     return statistics.median(results), f"{min(results):.2f} to {max(results):.2f}"
-
-
-def _shape_goals(shapes: dict[str, Any]) -> list[Goal]:
-    goals = []
-    for shape, numbers in shapes.items():
-        gain, note = _ratio(numbers, "datasets", "ours, 1 worker", "process_cpu")
-        rates = [numbers[kind]["megabytes_per_cpu_second"] for kind in COMPARED]
-        note += f"; {rates[0]:g} and {rates[1]:g} MB / CPU s"
-        name = f"throughput per CPU second, ours / datasets, {shape}"
-        goals.append(Goal(name, gain, 2, "x", note=note))
-        child, note = _ratio(numbers, "datasets", "ours, 1 worker", "work_cpu")
-        goals.append(Goal("  the same without imports", child, None, "x", note=note))
-    return goals
 
 
 def _speed_goals(numbers: dict[str, Any]) -> list[Goal]:
@@ -174,18 +159,12 @@ def run(data: Path, *, small: bool, megabytes: float = 500, repeats: int = 3) ->
     sizes: tuple[float, ...] = MEMORY_SIZES
     if small:
         megabytes, repeats, sizes = 20, 2, (60, 120)
-    of_a_shape = min(megabytes, SHAPE_MEGABYTES)
     out = data / "out"
-    source = _input(data, megabytes)
+    source = input_file(data, megabytes)
     numbers = measure_speed(source, out, repeats)
     numbers["parts"] = measure_parts(source, out)
     numbers["memory"] = measure_memory(data, out, sizes)
-    numbers["shapes"] = {
-        shape: measure_speed(_input(data, of_a_shape, shape), out, repeats, COMPARED)
-        for shape in SHAPES
-    }
-    goals = _speed_goals(numbers) + _shape_goals(numbers["shapes"])
-    goals += _memory_goals(numbers["memory"])
+    goals = _speed_goals(numbers) + _memory_goals(numbers["memory"])
     print_goals(f"Conversion of {megabytes:g} MB" + (" (small run)" if small else ""), goals)
     _print_parts(numbers["parts"], megabytes)
     save("convert", numbers, goals, small=small)

@@ -19,6 +19,8 @@ NAMES = (
     "redact",
     "render",
     "convert",
+    "shapes",
+    "logs",
     "framing",
     "growing",
     "dedup",

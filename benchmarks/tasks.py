@@ -102,7 +102,7 @@ class Stopwatch:
 # ---- conversion ----------------------------------------------------------------------------------
 
 
-def convert(source: str, out: str, workers: int) -> dict[str, Any]:
+def convert(source: str, out: str, workers: int, name: str = "openai_chat") -> dict[str, Any]:
     """Our conversion, with provenance, hashes and the report of losses."""
     from adp.converters.registry import formats
     from adp.converters.run import ConvertOptions
@@ -111,7 +111,7 @@ def convert(source: str, out: str, workers: int) -> dict[str, Any]:
     formats.all()
     answer: dict[str, Any] = {}
     with work(answer):
-        options = ConvertOptions(format="openai_chat", workers=workers)
+        options = ConvertOptions(format=name, workers=workers)
         manifest = run([source], out, options=options)
     size = sum(shard.size for shards in manifest.tables.values() for shard in shards)
     rows = {table: manifest.rows(table) for table in manifest.tables}

@@ -35,11 +35,12 @@ def make_table(name: str, rows: TableRows, runs: Runs | None) -> pa.Table:
     used = rows.names()
     _check_names(name, used)
     arrays = {} if runs is None else _key_columns(runs)
+    columns = rows.columns(used - arrays.keys())
     for column in schema:
         if column.name in arrays:
             continue
         if column.name in used:
-            arrays[column.name] = _array(name, column, rows.values(column.name))
+            arrays[column.name] = _array(name, column, columns.pop(column.name))
         else:
             arrays[column.name] = pa.nulls(len(rows), column.type)
     return pa.table([arrays[column] for column in schema.names], schema=schema)

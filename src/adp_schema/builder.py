@@ -92,10 +92,11 @@ class RowBuilder:
             self.finish()
         if not self._sub:
             raise RecordError("the record holds no trajectory")
-        row = self.rows["trajectories"][-1]
-        origin = (row.get("source_format"), row.get("agent_version"))
-        if items := losses.take(" ".join(name for name in origin if name)):
-            row["losses"] = text_of(items)
+        if losses.items or losses.unknown_items:
+            row = self.rows["trajectories"][-1]
+            origin = (row.get("source_format"), row.get("agent_version"))
+            if items := losses.take(" ".join(name for name in origin if name)):
+                row["losses"] = text_of(items)
 
     def check_record(self) -> None:
         """Check the columns of the rows since `begin`, for readers that nobody tested.
@@ -150,8 +151,7 @@ class RowBuilder:
         row.setdefault("dataset", origin.dataset)
         self._trajectory = row
         self._calls = CallIndex()
-        self._step = row.get("parent_step") or 0
-        self._step -= 1
+        self._step = (row.get("parent_step") or 0) - 1
         self._turn = -1
         self._last_source: str | None = None
         self._call = 0
@@ -168,16 +168,16 @@ class RowBuilder:
         base = ids.base_id(row["dataset"], source_id, row.get("source_hash") or "")
         if source_id is None and self._sub:
             base = f"{base}.{self._sub}"
-        self._repeats[base] += 1
+        number = self._repeats[base] = self._repeats.get(base, 0) + 1
         self.base_ids.append(base)
-        trajectory_id = row["trajectory_id"] = ids.numbered(base, self._repeats[base])
+        trajectory_id = row["trajectory_id"] = ids.numbered(base, number)
         self._add("trajectories", row)
         for name, start in self._starts.items():
             end = self.rows[name].size
             if end > start:
                 self._keys[name].append((row["seq"], trajectory_id, end))
         for name in ("media", "tasks"):
-            for child in reversed(self.rows[name]):
+            for child in reversed(self.rows[name]) if self.rows[name].size else ():
                 if "trajectory_id" in child:
                     break
                 child["seq"], child["trajectory_id"] = row["seq"], trajectory_id

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -27,7 +27,7 @@ class CallIndex:
     def __init__(self) -> None:
         self._waiting: dict[str, list[deque[OpenCall]]] = {}
         self._latest: dict[str, OpenCall] = {}
-        self._unique: Counter[str] = Counter()
+        self._unique: dict[str, int] = {}
         self._last_step: deque[OpenCall] = deque()
 
     def unique_id(self, native: str) -> str:

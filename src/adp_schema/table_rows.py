@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
 from adp_schema.model import Columns
+
+_BLOCK = 256
 
 
 class TableRows(Sequence[Columns]):
@@ -67,11 +69,18 @@ class TableRows(Sequence[Columns]):
         """The columns that some row has."""
         return set(self._columns).union(*self._dicts)
 
-    def values(self, name: str) -> list[Any]:
-        """The values of a column, one a row."""
+    def columns(self, names: Iterable[str]) -> dict[str, list[Any]]:
+        """The values of some columns, one a row."""
+        columns = {name: self._column(name) for name in names}
         if not self._dicts:
-            return self._column(name)
-        return [*self._column(name), *column_of(name, self._dicts)]
+            return columns
+        columns = {name: list(values) for name, values in columns.items()}
+        # By blocks: the rows of one are still in the processor's cache for its next column.
+        for start in range(0, len(self._dicts), _BLOCK):
+            block = self._dicts[start : start + _BLOCK]
+            for name, values in columns.items():
+                values += column_of(name, block)
+        return columns
 
     def _column(self, name: str) -> list[Any]:
         """The column of the rows that are kept as columns, filled up with nulls."""

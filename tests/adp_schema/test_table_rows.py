@@ -43,7 +43,7 @@ def test_rows_are_those_of_a_list(acts):
         assert list(reversed(rows)) == plain[::-1]
         assert rows.names() >= set().union(*plain)
         for name in "abc":
-            assert rows.values(name) == [row.get(name) for row in plain]
+            assert rows.columns([name]) == {name: [row.get(name) for row in plain]}
 
 
 def test_a_row_that_was_added_last_can_be_changed():
@@ -52,7 +52,7 @@ def test_a_row_that_was_added_last_can_be_changed():
     rows.append({"a": 3})
     rows[-1]["b"] = 4
     rows[0] = {"a": 0}
-    assert rows.values("b") == [None, None, 4]
+    assert rows.columns("b") == {"b": [None, None, 4]}
     rows.extend_columns({"b": [5]}, 1)
     assert list(rows) == [{"a": 0}, {"a": 2}, {"a": 3, "b": 4}, {"b": 5}]
     rows[-2:][0].clear()

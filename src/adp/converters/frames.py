@@ -22,6 +22,7 @@ class Frame:
         error: why it is none, such as a file that ends inside it.
         hash: blake2b-128 of its bytes when ``data`` does not hold them all.
         skip: why it is no trajectory, when its container knows that.
+        original: its bytes in the file when ``data`` is made of them, as of the lines of a session.
     """
 
     data: bytes
@@ -31,6 +32,7 @@ class Frame:
     error: str = ""
     hash: str = ""
     skip: str = ""
+    original: bytes = b""
 
     def source_hash(self) -> str:
         """blake2b-128 of its bytes."""

@@ -271,7 +271,7 @@ def _document(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> I
 def _session(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
     frame = whole_file(source, limits, piece.end if piece.place.plain else None)
     frame.error, frame.hash = source.fault, frame.source_hash()
-    frame.data = lines_as_array(frame.data)
+    frame.original, frame.data = frame.data, lines_as_array(frame.data)
     yield frame
 
 
@@ -382,12 +382,15 @@ def _line_end(file: BinaryIO, end: int) -> int:
 
 
 def _count_newlines(file: BinaryIO, start: int, end: int) -> int:
+    import numpy as np
+
     file.seek(start)
     count = 0
     while start < end:
         chunk = file.read(min(_CHUNK, end - start))
         if not chunk:
             break
-        count += chunk.count(b"\n")
+        # Several times as fast as to count in bytes.
+        count += int(np.count_nonzero(np.frombuffer(chunk, np.uint8) == 0x0A))
         start += len(chunk)
     return count

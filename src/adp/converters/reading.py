@@ -64,13 +64,9 @@ def object_fields(
 
 def report_lost(text: Raw | bytes, decoded: dict[str, Raw], path: str, losses: Losses) -> None:
     """Report keys that an object has twice, and those whose characters cannot be stored."""
-    names = "".join(decoded)
-    # As long as its keys and values say: nothing else is in it, as in most objects.
-    compact = len(names) + 4 * len(decoded) + sum(map(len, decoded.values())) + 1
-    if len(text) != compact:
-        for name in jsontext.lost_keys(text, decoded):
-            losses.add(f"{path}.{name}", "the key occurs twice; the last value was kept")
-    if names.isascii():
+    for name in jsontext.lost_keys(text, decoded):
+        losses.add(f"{path}.{name}", "the key occurs twice; the last value was kept")
+    if "".join(decoded).isascii():
         return
     for name in filter(jsontext.has_mark, decoded):
         result = jsontext.mend_text(name)[0]

@@ -233,6 +233,8 @@ class _Worker:
         self.tally.clear()
         for frame in self._frames(piece, out.style):
             source_hash = frame.source_hash()
+            if not self.job.keep_raw:
+                frame.original = b""  # a session may be large, and is held once more already
             hasher.update(bytes.fromhex(source_hash))
             self.tally["records"] += 1
             out.ascii = out.ascii and frame.data.isascii()
@@ -308,7 +310,7 @@ class _Worker:
                 f"{source_file}#{frame.number}: would be lost: {loss} (--strict)"
             )
         if self.job.keep_raw:
-            self.builder.keep_raw(frame.data)
+            self.builder.keep_raw(frame.original or frame.data)
         made = len(self.builder.base_ids) - before
         self.tally["used"] += 1
         self.tally["trajectories"] += made

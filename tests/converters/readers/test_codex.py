@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import adp
@@ -161,6 +162,17 @@ def test_a_log_that_repeats_its_history_ten_times_takes_a_fifth_of_its_size(tmp_
     entries = json.loads(rows(log)["steps"][-1]["extra"])["replacement_history"]
     assert len(entries) == 400
     assert all("step" in entry for entry in entries)
+
+
+def test_the_bytes_of_a_session_come_back_where_they_are_kept(tmp_path):
+    source = tmp_path / "session.jsonl"
+    lines = (FOLDER / "paginated.jsonl").read_bytes().splitlines()
+    source.write_bytes(b"\xef\xbb\xbf" + b" \r\n\n".join(lines))
+    adp.convert(source, tmp_path / "store", keep_raw=True)
+    [path] = (tmp_path / "store" / "raw").iterdir()
+    [kept] = pq.read_table(path).to_pylist()
+    assert kept["data"] == source.read_bytes()
+    assert (kept["record"], kept["offset"]) == (1, 0)
 
 
 def test_copied_lines_are_marked_and_links_lead_to_the_parents():

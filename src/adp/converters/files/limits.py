@@ -16,6 +16,8 @@ BOMB_RATIO = 1000
 KEPT_BYTES = 1 << 20
 """How much of a record that is put aside is kept."""
 
+_LARGE = 1 << 13
+_STRIDE = 1 << 17
 _PAIRS = 4
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[{]}"))
 
@@ -77,7 +79,7 @@ class ConvertLimits:
         Raises:
             RecordError: it is over the limit.
         """
-        if data.count(b"{") + data.count(b"[") <= self.depth:
+        if _opening(data) <= self.depth:
             return
         text = data.translate(None, _NO_BRACKETS)
         # Each pair that is taken away makes what is left one level less deep at most.
@@ -94,6 +96,18 @@ class ConvertLimits:
         level = np.cumsum(np.where(opening, 1, -1))
         if level.max() > self.depth and jsontext.depth(data) > self.depth:
             raise RecordError(f"nested deeper than {self.depth} levels")
+
+
+def _opening(data: bytes) -> int:
+    """How many opening brackets there are, those in strings too; never too few."""
+    if len(data) < _LARGE:
+        return data.count(b"{") + data.count(b"[")
+    import numpy as np
+
+    # The two differ in one bit. Of a large record this is several times as fast as to count bytes.
+    array = np.frombuffer(data, np.uint8)
+    parts = [array[at : at + _STRIDE] for at in range(0, len(array), _STRIDE)]
+    return sum([int(np.count_nonzero(part | 0x20 == 0x7B)) for part in parts])
 
 
 class Gathered:

@@ -36,8 +36,12 @@ class SourceObject:
         self._children: dict[str, SourceObject] = {}
         self.values: dict[str, Raw] = {}
         if raw and memoryview(raw)[0] == BRACE:
-            self.values = jsontext.decode_object(raw)
-            report_lost(raw, self.values, path, losses)
+            values = self.values = jsontext.decode_object(raw)
+            names = "".join(values)
+            # As long as its keys and values say: nothing else is in it, as in most objects.
+            size = len(names) + 4 * len(values) + sum(map(len, values.values())) + 1
+            if size != len(raw) or not names.isascii():
+                report_lost(raw, values, path, losses)
 
     def __contains__(self, key: str) -> bool:
         return key in self.values

@@ -1,22 +1,31 @@
 """Reading all messages of a row at once, when each of them has a usual form.
 
-The messages are decoded twice as a whole: to typed values, and to the JSON text of each key, which
-tells the order of the keys and, by its length, that no character stands between them. What is not
-exactly as `read.read_message` would take it with nothing to say is left to that function.
+The messages are decoded as a whole to typed values, and `characters` knows how they are written.
+What is not exactly as `read.read_message` would take it with nothing to say is left to that
+function.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
-from itertools import accumulate, chain, compress
-from operator import attrgetter, methodcaller
+from itertools import accumulate, compress
 from typing import Any
 
 import msgspec
 from msgspec import Raw
 
 from adp.converters.openai_chat import keys as k
+from adp.converters.openai_chat.characters import (
+    UsualCall,
+    UsualForm,
+    Values,
+    are_calls_written,
+    columns_of,
+    decode_messages,
+    decode_objects,
+    is_plainly_written,
+    layout_of,
+)
 from adp.converters.openai_chat.content import read_part
 from adp.converters.openai_chat.message_extra import pack_message
 from adp.converters.reading import BRACKET, begins
@@ -26,63 +35,11 @@ from adp_schema.message_rows import ColumnValues, MessageRows
 from adp_schema.parts import Parts
 from adp_schema.protocols import RawRecord
 
-
-class _Function(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    name: str
-    arguments: Raw
-
-
-class _Call(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    id: str
-    type: str
-    function: _Function
-
-
-class _Message(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    role: str
-    content: str | list[Raw] | None = None
-    tool_calls: list[_Call] | None = None
-    tool_call_id: str | None = None
-    name: str | None = None
-    reasoning_content: str | None = None
-
-
-_typed = msgspec.json.Decoder(list[_Message]).decode
-_objects = msgspec.json.Decoder(list[dict[str, Raw]]).decode
-_items = msgspec.json.Decoder(list[Raw]).decode
-
-
-_GETTERS = {name: attrgetter(name) for name in _Message.__struct_fields__}
-
 _Sign = tuple[tuple[str, ...], str, *tuple[type, ...]]
 """The keys of a message in order, its role, and the types of the values under some further keys."""
 
-_Values = dict[str, list[Any]]
-"""Key -> its value in each message, None where there is none. Keys that none has are left out."""
 
-
-@dataclass(slots=True)
-class _Form:
-    """What messages of one form have in common.
-
-    Attributes:
-        is_step: whether they are steps, not observations.
-        row: their columns source, kind and extra.
-        requestor: the column of their calls.
-        size: characters beside the values when no white space stands between the tokens.
-        spaces: characters that a space behind each comma and colon adds.
-        head: how they begin with such spaces.
-    """
-
-    is_step: bool
-    row: tuple[str, str, str | None]
-    requestor: str
-    size: int
-    spaces: int
-    head: bytes
-
-
-class _Forms(dict[_Sign, _Form | None]):
+class _Forms(dict[_Sign, UsualForm | None]):
     """The forms that were met, and None for those that are not usual.
 
     Args:
@@ -93,11 +50,39 @@ class _Forms(dict[_Sign, _Form | None]):
         super().__init__()
         self._keys = keys
 
-    def __missing__(self, sign: _Sign) -> _Form | None:
+    def __missing__(self, sign: _Sign) -> UsualForm | None:
         if len(self) > 10_000:
             self.clear()
         form = self[sign] = _form(sign[0], sign[1], dict(zip(self._keys, sign[2:], strict=True)))
         return form
+
+
+class _PlainForms(dict[tuple[Any, ...], UsualForm | None]):
+    """The same, of messages whose keys are in the order of their fields.
+
+    Args:
+        keys: all keys but the role.
+    """
+
+    def __init__(self, keys: tuple[str, ...]) -> None:
+        super().__init__()
+        self._keys = keys
+
+    def __missing__(self, sign: tuple[Any, ...]) -> UsualForm | None:
+        if len(self) > 10_000:
+            self.clear()
+        types = {
+            name: kind
+            for name, kind in zip(self._keys, sign[1:], strict=True)
+            if kind is not msgspec.UnsetType
+        }
+        form = self[sign] = _form(("role", *types), sign[0], types)
+        return form
+
+
+@cache
+def _plain_forms(keys: tuple[str, ...]) -> _PlainForms:
+    return _PlainForms(keys)
 
 
 @cache
@@ -105,7 +90,7 @@ def _forms(keys: tuple[str, ...]) -> _Forms:
     return _Forms(keys)
 
 
-def _form(names: tuple[str, ...], role: str, types: dict[str, type]) -> _Form | None:
+def _form(names: tuple[str, ...], role: str, types: dict[str, type]) -> UsualForm | None:
     """The form of messages with these keys, this role, and these types of their further values."""
     nulls = tuple(name for name in names if types.get(name) is type(None))
     form: dict[str, Any] = {}
@@ -127,7 +112,7 @@ def _form(names: tuple[str, ...], role: str, types: dict[str, type]) -> _Form | 
     if types.get("content") is list:
         form["content"] = "list"
     extra = pack_message((names, nulls), {}, form, is_step=is_step)
-    return _Form(
+    return UsualForm(
         is_step=is_step,
         row=(source, "llm_turn" if source == "agent" else "message", extra),
         requestor="user" if source == "user" else "agent",
@@ -163,115 +148,64 @@ def _rows(raw: Raw, builder: RowBuilder) -> MessageRows | None:
     Raises:
         msgspec.DecodeError: one of them is not usual either.
     """
-    messages, objects = _typed(raw), _objects(raw)
-    present: set[str] = set().union(*objects)
-    values: _Values = {
-        name: list(map(get, messages)) for name, get in _GETTERS.items() if name in present
-    }
-    further = tuple(values)[1:]
-    types = [map(type, values[name]) for name in further]
-    signs = zip(map(tuple, objects), values.get("role", ()), *types, strict=False)
-    forms = [form for form in map(_forms(further).__getitem__, signs) if form is not None]
-    if not forms or len(forms) < len(messages):
-        return None
-    layout = _layout(raw, objects, forms)
-    if layout is None:
-        return None
+    messages = decode_messages(raw)
+    values, types = columns_of(messages)
+    if is_plainly_written(messages, raw):
+        signs = zip(values.get("role", ()), *types.values(), strict=False)
+        forms = [form for form in map(_plain_forms(tuple(types)).__getitem__, signs) if form]
+        if not forms or len(forms) < len(messages):
+            return None
+    else:
+        objects = decode_objects(raw)
+        further = tuple(values)[1:]
+        kinds = [types[name] for name in further]
+        keyed = zip(map(tuple, objects), values.get("role", ()), *kinds, strict=False)
+        forms = [form for form in map(_forms(further).__getitem__, keyed) if form]
+        if not forms or len(forms) < len(messages):
+            return None
+        layout = layout_of(raw, objects, forms)
+        if layout is None or not are_calls_written(values, objects, layout):
+            return None
     rows = MessageRows({})
-    if "tool_calls" in values and not _add_calls(rows, values, objects, forms, layout):
+    if "tool_calls" in values and not _add_calls(rows, values, forms):
         return None
     _add_columns(rows, values, forms, builder)
     return rows
 
 
-# ---- characters ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    """How the calls of a message are written: what stands before id, name and arguments."""
-
-    first: str
-    second: str
-    third: str
-    joint: str
-
-
-_COMPACT = _Layout('{"id":"', '","type":"function","function":{"name":"', '","arguments":', ",")
-_SPACED = _Layout(
-    '{"id": "', '", "type": "function", "function": {"name": "', '", "arguments": ', ", "
-)
-
-
-def _layout(raw: Raw, objects: list[dict[str, Raw]], forms: list[_Form]) -> _Layout | None:
-    """The layout of the messages; None for another one, and when a key occurs twice.
-
-    As long as its keys and values say a text is only when nothing else is in it.
-    """
-    size = sum(map(len, chain.from_iterable(map(_VALUES_OF, objects)))) + len(objects) + 1
-    for form in forms:
-        size += form.size
-    if size == len(raw):
-        return _COMPACT
-    for text, item, form in zip(_items(raw), objects, forms, strict=True):
-        if len(text) != form.size + form.spaces + sum(map(len, item.values())):
-            return None
-        if memoryview(text)[: len(form.head)] != form.head:
-            return None
-    return _SPACED
-
-
-_VALUES_OF = methodcaller("values")
-
-
 # ---- columns -------------------------------------------------------------------------------------
 
 
-def _add_calls(
-    rows: MessageRows,
-    values: _Values,
-    objects: list[dict[str, Raw]],
-    forms: list[_Form],
-    layout: _Layout,
-) -> bool:
+def _add_calls(rows: MessageRows, values: Values, forms: list[UsualForm]) -> bool:
     """Add the columns of the calls; False when one of them is not usual."""
-    first, second, third = layout.first, layout.second, layout.third
     step = -1
-    calls: list[_Call] = []
-    arguments: list[str] = []
+    calls: list[UsualCall] = []
     requestors: list[str] = []
-    expected: list[str] = []
     for made, form in zip(values["tool_calls"], forms, strict=True):
         step += form.is_step
         if made is None:
             continue
-        joint = "["
-        for call in made:
-            function = call.function
-            text = str(function.arguments, "utf-8")
-            expected.append(f"{joint}{first}{call.id}{second}{function.name}{third}{text}}}}}")
-            arguments.append(text)
-            rows.callers.append(step)
-            requestors.append(form.requestor)
-            joint = layout.joint
-        expected.append("]" if made else "empty")
+        if not made:
+            return False
         calls += made
-    there = [made is not None for made in values["tool_calls"]]
-    written = [item["tool_calls"] for item in compress(objects, there)]
+        rows.callers += [step] * len(made)
+        requestors += [form.requestor] * len(made)
+    arguments = [str(call.function.arguments, "utf-8") for call in calls]
     ids = [call.id for call in calls]
-    if "".join(expected).encode() != b"".join(written) or len(set(ids)) < len(ids):
+    if len(set(ids)) < len(ids) or "null" in arguments:
         return False
-    if "null" in arguments:
+    kinds = [call.type for call in calls]
+    if kinds.count("function") < len(kinds):
         return False
     rows.calls = _argument_columns(calls, arguments)
     rows.calls["call_id"] = ids
     rows.calls["name"] = [call.function.name for call in calls]
-    rows.calls["kind"] = ["function"] * len(calls)
+    rows.calls["kind"] = kinds
     rows.calls["requestor"] = requestors
     return True
 
 
-def _argument_columns(calls: list[_Call], texts: list[str]) -> ColumnValues:
+def _argument_columns(calls: list[UsualCall], texts: list[str]) -> ColumnValues:
     """The columns of the arguments of some calls, as `reading.argument_columns` has them."""
     arguments: list[str | None] = []
     kinds: list[str] = []
@@ -295,7 +229,7 @@ def _argument_columns(calls: list[_Call], texts: list[str]) -> ColumnValues:
 
 
 def _add_columns(
-    rows: MessageRows, values: _Values, forms: list[_Form], builder: RowBuilder
+    rows: MessageRows, values: Values, forms: list[UsualForm], builder: RowBuilder
 ) -> None:
     """Add the columns of the steps and the observations."""
     texts, contents = _contents(values.get("content") or [None] * len(forms), builder)
@@ -320,7 +254,7 @@ def _add_columns(
             _fill(rows.observations, name, list(compress(columns[name], results)))
 
 
-def _step_columns(cells: ColumnValues, forms: list[_Form]) -> ColumnValues:
+def _step_columns(cells: ColumnValues, forms: list[UsualForm]) -> ColumnValues:
     """The columns of the steps."""
     if not forms:
         return {"source": []}
