@@ -105,23 +105,27 @@ def take_messages(span: TraceSpan, *, answers: bool) -> list[Raw]:
 
 def take_output(span: TraceSpan) -> Raw | None:
     """Take the result of a call from an event ``tool.output``, as Claude Code writes it."""
-    found: Raw | None = None
+    output: Raw | None = None
     left = []
     for raw in _listed(span.source.values.get("events")):
         event = SourceObject(raw, f"{span.source.path}.events", span.source.losses)
-        inner = event.child("attributes")
-        if found is None and event.word("name") == "tool.output":
-            found = inner.take("content") or inner.take("output")
+        attributes = event.child("attributes")
+        if output is None and event.word("name") == "tool.output":
+            output = attributes.take("content") or attributes.take("output")
             raw = plain(event.rest())
         left.append(raw)
-    if found is not None:
+    if output is not None:
         span.source.values["events"] = plain(left)
-    return found
+    return output
 
 
 def _listed(raw: Raw | None) -> list[Raw]:
-    inner = unwrapped(raw)
-    return items_of(inner) if inner is not None and jsontext.first_byte(inner) == BRACKET else []
+    attributes = unwrapped(raw)
+    return (
+        items_of(attributes)
+        if attributes is not None and jsontext.first_byte(attributes) == BRACKET
+        else []
+    )
 
 
 def _message(raw: Raw, span: TraceSpan, *, answers: bool) -> tuple[Raw | None, Raw | None]:
@@ -132,11 +136,11 @@ def _message(raw: Raw, span: TraceSpan, *, answers: bool) -> tuple[Raw | None, R
     name = event.word("event.name") or event.word("name")
     if name not in _ROLES or (name == "gen_ai.choice") != answers:
         return None, raw
-    parts = [inner for key in ("attributes", "body") if (inner := event.child(key))]
+    parts = [attributes for key in ("attributes", "body") if (attributes := event.child(key))]
     message = SourceObject(None, event.path, event.losses)
-    for inner in parts or [event]:
-        message.values |= inner.values
-        inner.values = {}
+    for attributes in parts or [event]:
+        message.values |= attributes.values
+        attributes.values = {}
     message.values |= message.child("message").values
     message.child("message").values = {}
     if message.word("event.name") == name:

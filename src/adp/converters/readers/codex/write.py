@@ -14,7 +14,7 @@ from msgspec import Raw
 
 from adp.converters.kit.written_blocks import Block
 from adp.converters.kit.written_values import Line, iso, merged, object_at, objects_at, text_at
-from adp.converters.readers.codex.write_lines import AROUND, USAGE, CodexLines
+from adp.converters.readers.codex.write_lines import AROUND, USAGE, CodexLineWriter
 from adp.converters.unwritten_columns import REASON
 from adp.converters.writing import string
 from adp_schema import jsontext
@@ -27,7 +27,7 @@ _ANEW = frozenset({"history_mode", "timestamp", "ordinal"})
 _HOSTED = {"web_search_call": "id", "image_generation_call": "id", "local_shell_call": "call_id"}
 
 
-class CodexWriter(CodexLines):
+class CodexWriter(CodexLineWriter):
     """Writes a session."""
 
     name: ClassVar[str] = "codex"

@@ -33,7 +33,7 @@ USAGE = {"tokens_in": "input_tokens", "tokens_cached": "cached_input_tokens",
 _NEEDED = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_output_tokens")
 
 
-class CodexLines(SessionLogWriter):
+class CodexLineWriter(SessionLogWriter):
     """Lines of a rollout that are written: items, events, reports of tokens."""
 
     def __init__(self, run: Trajectory, losses: Losses) -> None:
