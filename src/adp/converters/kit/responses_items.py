@@ -143,7 +143,8 @@ class ResponseItems:
             step = self.run.step(origin)
         self._content(source, step)
         take_tokens(source, step.columns)
-        source.drop("type")
+        if source.first("type") == QUOTE:
+            source.drop("type")
         if role in ("user", "system", "assistant"):
             source.drop("role")
         if step.columns.get("native_id") is None:

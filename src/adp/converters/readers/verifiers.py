@@ -59,9 +59,9 @@ class VerifiersRow(SessionLog):
         columns = self.run.columns
         reason = source.text("stop_condition")
         columns["stop_reason"] = reason
-        finished = source.flag("is_completed")
         columns["truncated"] = source.flag("is_truncated") or reason in _LIMITS
-        columns["terminated"] = bool(finished) and not columns["truncated"] and reason != "error"
+        fine = not columns["truncated"] and reason != "error"
+        columns["terminated"] = bool(source.flag("is_completed")) and fine
         columns["final_metrics"] = source.json_object("metrics")
         errors = source.objects("errors")
         if errors:
@@ -184,8 +184,6 @@ class VerifiersRow(SessionLog):
             columns["duration_ms"] = (end - start) * 1000
         if rest := call.rest():
             step.extra.setdefault("calls", []).append(rest)
-
-    # ---- rows of results -------------------------------------------------------------------
 
     def _result(self, source: SourceObject) -> None:
         columns = self.run.columns
