@@ -106,29 +106,6 @@ def is_of_agent(message: Raw) -> bool:
     return isinstance(kind, str) and (kind in _AGENT or kind.endswith(_AGENT_ITEMS))
 
 
-def leaves_of(value: Any) -> set[str]:
-    """The scalars of a decoded JSON value as texts; what all stands elsewhere is told there."""
-    results: set[str] = set()
-    todo = [value]
-    while todo:
-        item = todo.pop()
-        if isinstance(item, dict):
-            todo += item.values()
-        elif isinstance(item, list):
-            todo += item
-        elif item not in (None, "") and not isinstance(item, bool):
-            results.add(str(item))
-    return results
-
-
-def raw_leaves(raw: Raw | bytes | None) -> set[str]:
-    """The scalars of a JSON value as texts; none of one that cannot be decoded here."""
-    try:
-        return set() if raw is None else leaves_of(msgspec.json.decode(raw))
-    except (msgspec.DecodeError, RecursionError):
-        return set()
-
-
 class KnownValues:
     """What steps say already, by the last key and the value of each scalar; long texts alone."""
 

@@ -105,18 +105,18 @@ def take_messages(span: TraceSpan, *, answers: bool) -> list[Raw]:
 
 def take_output(span: TraceSpan) -> Raw | None:
     """Take the result of a call from an event ``tool.output``, as Claude Code writes it."""
-    found: Raw | None = None
+    output: Raw | None = None
     left = []
     for raw in _listed(span.source.values.get("events")):
         event = SourceObject(raw, f"{span.source.path}.events", span.source.losses)
         inner = event.child("attributes")
-        if found is None and event.word("name") == "tool.output":
-            found = inner.take("content") or inner.take("output")
+        if output is None and event.word("name") == "tool.output":
+            output = inner.take("content") or inner.take("output")
             raw = plain(event.rest())
         left.append(raw)
-    if found is not None:
+    if output is not None:
         span.source.values["events"] = plain(left)
-    return found
+    return output
 
 
 def _listed(raw: Raw | None) -> list[Raw]:
