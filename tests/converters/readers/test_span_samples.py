@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.converters.readers.real_files import Rows, real
+from adp.converters.framing import lines_as_array
+from tests.converters.readers.real_files import FOLDERS, Rows, real
+from tests.fuzz.leaves import lost, read_lines
 
 Json = Any
 
@@ -19,6 +21,13 @@ def load(path: Path) -> Json:
     text = path.read_text("utf-8")
     lines = [line for line in text.splitlines() if line]
     return [json.loads(line) for line in lines] if path.suffix == ".jsonl" else json.loads(text)
+
+
+def files(*names: str) -> list[Path]:
+    """The files with these names; none where there are no samples."""
+    return [
+        path for folder in FOLDERS for name in names for path in sorted(Path(folder).glob(name))
+    ]
 
 
 def parsed(value: Json) -> Json:
@@ -300,3 +309,24 @@ def test_langsmith(path, tmp_path):
     assert store.tokens() == tuple(
         sum(it[f"{side}_tokens"] for it in usages) for side in ("input", "output")
     )
+
+
+ALL = {
+    "otlp": ("formats/otel_genai/pydantic*.json", "formats/openinference/*.json",
+             "formats/vercel_ai_sdk_otel/*.json", "formats_new/vscode_copilot_otel/*.jsonl"),
+    "langfuse": ("formats/langfuse/*.json", "formats_new/langfuse/*.trace.json"),
+    "langsmith": ("formats/langsmith/*wrap*.json", "formats_new/langsmith/*.json"),
+    "mlflow": ("formats/mlflow/*.json",),
+}  # fmt: skip
+
+
+NONE = pytest.param("", None, marks=pytest.mark.skip(reason="no files: set ADP_FORMAT_SAMPLES"))
+
+
+@pytest.mark.parametrize(
+    ("name", "path"), [(name, it) for name in ALL for it in files(*ALL[name])] or [NONE]
+)
+def test_every_value_of_a_real_file_is_in_the_rows(name, path):
+    data = path.read_bytes()
+    record = lines_as_array(data) if path.suffix == ".jsonl" else data
+    assert lost(record, read_lines(name, record)) == []

@@ -340,6 +340,16 @@ def test_spans_of_a_file_are_a_session_however_they_are_laid_out(form, tmp_path)
     assert rows_without_ids(stores[0]) == rows_without_ids(stores[1])
 
 
+def test_rows_of_a_data_frame_of_mlflow(tmp_path):
+    trace = json.loads((EXAMPLES / "mlflow" / "trace.json").read_text("utf-8"))
+    path = tmp_path / "traces.parquet"
+    pq.write_table(pa.table({"trace_id": ["tr-1"], "trace": [json.dumps(trace)]}), path)
+    stores = [str(tmp_path / "frame"), str(tmp_path / "document")]
+    assert adp.convert([str(path)], stores[0]).manifest.counts.used == 1
+    adp.convert([str(EXAMPLES / "mlflow" / "trace.json")], stores[1])
+    assert rows_without_ids(stores[0]) == rows_without_ids(stores[1])
+
+
 def test_langsmith():
     reading = example("langsmith", "runs.jsonl")
     (run,) = reading.rows["trajectories"]

@@ -67,20 +67,23 @@ class PromptMessage:
     Attributes:
         key: see `key_of`.
         group: what it was read from.
-        load: reads it; most messages of a prompt are known by their characters, and never read.
+        known: what it stands for; None when it was not read, as most are known by their characters.
+        read: reads the group.
+        number: its place in the group.
     """
 
     key: Key
     group: Group
-    load: Callable[[], Item]
-    _item: Item | None = None
+    known: Item | None
+    read: Callable[[], list[Item]] = list
+    number: int = 0
 
     @property
     def item(self) -> Item:
         """What it stands for."""
-        if self._item is None:
-            self._item = self.load()
-        return self._item
+        if self.known is None:
+            self.known = self.read()[self.number]
+        return self.known
 
 
 def common(entries: list[Entry], prompt: list[PromptMessage]) -> tuple[int, int]:

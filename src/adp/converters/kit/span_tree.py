@@ -206,14 +206,20 @@ def ancestors(span: TraceSpan) -> Iterable[TraceSpan]:
 
 
 def settle(spans: list[TraceSpan]) -> None:
-    """Decide between spans that tell of the same thing: of nested ones the inner one counts."""
+    """Decide between spans that tell of the same thing.
+
+    Of calls of models in each other the inner one counts, of tools the outer one; but a tool with
+    calls of models below it is an agent, which has tools.
+    """
     for span in spans:
         outer = next((it for it in ancestors(span) if it.kind != EVENT), None)
         if span.kind == LLM and outer is not None and outer.kind == LLM:
             outer.kind = EVENT
+    busy = {id(above) for it in spans if it.kind == LLM for above in ancestors(it)}
     for span in spans:
         outer = next((it for it in ancestors(span) if it.kind != EVENT), None)
-        if span.kind == TOOL and outer is not None and outer.kind == TOOL:
+        inside = outer is not None and outer.kind == TOOL and id(outer) not in busy
+        if span.kind == TOOL and inside:
             span.kind = EVENT
     thinking = {id(above) for it in spans if it.kind == LLM for above in (it, *ancestors(it))}
     for span in reversed(spans):

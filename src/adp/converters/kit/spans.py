@@ -37,7 +37,7 @@ from adp.converters.kit.span_compare import (
     see,
     spelling,
 )
-from adp.converters.kit.span_messages import Group, Item, MessageReader, groups, key_of
+from adp.converters.kit.span_messages import Group, MessageReader, groups, key_of
 from adp.converters.kit.span_tree import TraceSpan
 from adp.converters.kit.times import number_time
 from adp_schema import jsontext
@@ -85,17 +85,13 @@ class AgentRun:
 
     def _read(self, group: Group, path: str) -> list[PromptMessage]:
         """The messages of a group; one that was there before is not read again."""
-        written = form(group)
-        keys = self.known.get(written)
-        if keys is None:
-            items = self.reader.read(group, path, "user")
-            self.known[written] = [key_of(item) for item in items]
-            return [PromptMessage(key_of(it), group, partial(_same, it), it) for it in items]
-
-        def load(number: int) -> Item:
-            return self.reader.read(group, path, "user")[number]
-
-        return [PromptMessage(key, group, partial(load, n)) for n, key in enumerate(keys)]
+        read = partial(self.reader.read, group, path, "user")
+        keys = self.known.get(form(group))
+        if keys is not None:
+            return [PromptMessage(key, group, None, read, n) for n, key in enumerate(keys)]
+        messages = [PromptMessage(key_of(item), group, item) for item in read()]
+        self.known[form(group)] = [message.key for message in messages]
+        return messages
 
     def _answer(
         self, track: Track, messages: list[Raw], span: TraceSpan, *, first: bool = True
@@ -109,7 +105,7 @@ class AgentRun:
                         turn = item
                         item.columns |= _turn_columns(span, first=first)
                         _set_reason(item)
-                self._add(track, PromptMessage(key_of(item), group, partial(_same, item), item))
+                self._add(track, PromptMessage(key_of(item), group, item))
         if turn is None:
             turn = StepDraft({"source": "agent", **_turn_columns(span, first=first)})
             turn.extra["content"] = NOT_CAPTURED
@@ -347,10 +343,6 @@ class AgentRun:
         step.parts.text(instruction)
         step.extra.update(span.source.rest())
         return step
-
-
-def _same(item: Item) -> Item:
-    return item
 
 
 def _set_reason(turn: StepDraft) -> None:

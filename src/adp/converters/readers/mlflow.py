@@ -58,7 +58,11 @@ class MlflowLog(SpanLog):
     def lines(self, record: RawRecord) -> list[TraceSpan]:
         """The spans of all traces."""
         spans: list[TraceSpan] = []
-        for source, broken in log_lines(record, self.builder, self.losses):
+        for row, broken in log_lines(record, self.builder, self.losses):
+            source = row
+            if row.first("trace") == QUOTE and (trace := row.take_child("trace")):
+                source = trace  # a row of a data frame, which holds the trace as text
+                self.left.extend(row.rest().items())
             info, data = source.child("info"), source.child("data")
             spans_here = [self.span(it) for it in data.objects("spans")]
             if broken:
@@ -159,10 +163,13 @@ class MlflowReader(SpanReader):
     title = "Traces of MLflow"
     log = MlflowLog
     recognised = "an info with a trace_id or request_id beside data with spans"
-    versions = "traces of MLflow 2 and 3, as Trace.to_json writes them"
+    versions = "traces of MLflow 2 and 3, as Trace.to_json writes them, and rows of its data frames"
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """``info`` and ``data.spans``."""
+        row = bytes(record.get("trace", b""))
+        if row[:1] == b'"' and all(key in row for key in (b'\\"info\\"', b'\\"spans\\"')):
+            return Match.STAMP
         known = bool({"trace_id", "request_id"} & set(inner(record, "info")))
         return Match.STAMP if known and "spans" in inner(record, "data") else Match.NO
 
