@@ -227,8 +227,7 @@ class CodexWriter(CodexLines):
             )
             if "type" in report:
                 ids = {"call_id": jsontext.raw(jsontext.text_of(answered))}
-                known = {"call_id", "callId", "id"} & set(report)
-                yield self._noted(row, report if known else {**report, **ids})
+                yield self._noted(row, {**report, **ids})  # whatever else it was known by
             else:
                 self.losses.add(f"{path}.structured", REASON)
 
