@@ -15,13 +15,16 @@ from adp.converters.registry import formats
 from adp.converters.user_format import is_written
 from adp_schema import jsontext, media
 from adp_schema.builder import Origin, RowBuilder
+from adp_schema.errors import RecordError
 from adp_schema.losses import Losses
 from adp_schema.model import Media, Observation, Step, Trajectory
 from adp_schema.parts import Parts, resolve
+from adp_schema.protocols import SkipRecordError
 from adp_schema.reader import assemble, to_models
 from tests.conservation import missing, nest
 from tests.converters.strategies import openai_records, words
 from tests.effort import examples
+from tests.fuzz.cases import make
 from tests.fuzz.readers import EXAMPLES, example_files, example_records
 from tests.roundtrip import read_one, write_one
 from tools.tables.column_table import column_table
@@ -35,6 +38,7 @@ ANY = settings(
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+MUTATIONS = examples(24)
 PIXEL = b"\x89PNG\r\n\x1a\n" + bytes(range(40))
 
 
@@ -286,3 +290,54 @@ def test_a_branch_of_another_format_stands_in_the_file_of_its_run(name, tmp_path
     )
     assert len(again_read) == len(expected) > 0
     assert again_read == expected
+
+
+# ---- edits and mutations -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_an_edit_of_the_store_shows_in_its_own_format(name):
+    """What columns hold wins over what the source said."""
+    converter = formats.get(name)
+    for path in example_files(name):
+        for data in example_records(path):
+            runs, back = read_one(converter, data), []
+            for run in runs:
+                _edit(run)
+            for run in nest(runs, converter):
+                back += read_one(converter, write_one(converter, run))
+            assert [conversation(run) for run in back] == [conversation(run) for run in runs], path
+
+
+def _edit(run: Trajectory) -> None:
+    """Change each name, argument and text."""
+    for number, step in enumerate(run.steps):
+        if step.kind == "event":
+            continue
+        after = run.steps[number + 1 : number + 2]
+        summary = run.source_format == "opencode" and after and after[0].kind == "context_edit"
+        if step.text is not None and not summary:
+            step.text, step.content = f"Edited {number}.", None
+        for call in step.calls:
+            call.name = f"{call.name}_edited"
+            if call.arguments is not None:
+                call.arguments = '{"edited": true}'
+        for row in step.observations:
+            if row.text is not None:
+                row.text, row.content = f"Result {number}.", None
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_mutated_examples_go_back_or_it_is_reported(name):
+    converter = formats.get(name)
+    for number in range(MUTATIONS):
+        data, _ = make(name, 5, number)
+        try:
+            runs = read_one(converter, data)
+        except (RecordError, SkipRecordError, UnicodeDecodeError):
+            continue
+        losses, back = Losses(), []
+        for run in nest(runs, converter):
+            back += read_one(converter, write_one(converter, run, losses))
+        same = [conversation(run) for run in back] == [conversation(run) for run in runs]
+        assert same or losses.items, data

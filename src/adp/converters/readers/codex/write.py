@@ -187,10 +187,12 @@ class CodexWriter(CodexLineWriter):
         kind = text_at(fields, "type")
         text, is_object = self.arguments(call)
         status = {} if call.status is None else {"status": string(call.status)}
-        if self.native and kind in _HOSTED:
+        if kind in _HOSTED and kind == f"{name}_call":
             given = {_HOSTED[kind]: string(call_id), **status}
             action = {"action": jsontext.raw(text)} if call.arguments is not None else {}
             return self._item(step, {"type": kind, **given, **action}, fields)
+        if kind in _HOSTED:  # it was renamed
+            fields = {key: raw for key, raw in fields.items() if key != "type"}
         if call.kind == "code" and not is_object:
             text = jsontext.text_of(self.arguments_object(call, path))
         elif call.arguments_kind == "text" and call.arguments is None:
@@ -225,8 +227,7 @@ class CodexWriter(CodexLineWriter):
             )
             if "type" in report:
                 ids = {"call_id": jsontext.raw(jsontext.text_of(answered))}
-                known = {"call_id", "callId", "id"} & set(report)
-                yield self._noted(row, report if known else {**report, **ids})
+                yield self._noted(row, {**report, **ids})  # whatever else it was known by
             else:
                 self.losses.add(f"{path}.structured", REASON)
 
