@@ -83,6 +83,32 @@ def test_a_database(tmp_path):
     assert json.loads(extra[0]["extra"])["conversations_v2"]["value"] == "no JSON"
 
 
+@pytest.mark.parametrize("both", [False, True])
+def test_the_database_of_an_early_version(tmp_path, both):
+    """The key is the folder; where there is a table of a later version, that is read."""
+    import adp
+
+    path = tmp_path / "data.sqlite3"
+    value = json.dumps(json.loads((FOLDER / "conversation.json").read_text()))
+    later = "CREATE TABLE conversations_v2 (key TEXT, conversation_id TEXT, value TEXT);"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(
+            "CREATE TABLE conversations (key TEXT PRIMARY KEY, value TEXT);"
+            "CREATE TABLE auth_kv (key TEXT PRIMARY KEY, value TEXT);" + later * both
+        )
+        connection.execute("INSERT INTO conversations VALUES ('/srv/mill', ?)", (value,))
+        if both:
+            row = ("/srv/mill", "conv-2", value)
+            connection.execute("INSERT INTO conversations_v2 VALUES (?, ?, ?)", row)
+        connection.commit()
+    store = adp.convert([str(path)], str(tmp_path / "store"))
+    (run,) = store.query("select source_id, extra from trajectories").to_pylist()
+    assert run["source_id"] == ("conv-2" if both else "conv-mill-1")
+    table = "conversations_v2" if both else "conversations"
+    assert json.loads(run["extra"])[table]["key"] == "/srv/mill"
+    assert store.manifest.counts.skipped == both
+
+
 @pytest.mark.parametrize("line", [{"kind": "Prompt"}, {"type": "x", "payload": {"type": "user"}}])
 def test_lines_of_others_are_left_alone(line):
     from adp.converters.readers.kiro import CONVERTER

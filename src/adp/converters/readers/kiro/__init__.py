@@ -24,10 +24,13 @@ from adp_schema import jsontext
 from adp_schema.protocols import Match
 
 TABLE = "conversations_v2"
+EARLY_TABLE = "conversations"
 TIMES: KeyTable = {
     "started_at": ("created_at", "createdAt"),
     "ended_at": ("updated_at", "lastModifiedAt"),
 }
+_NEEDS = (f"{TABLE}.key", f"{TABLE}.value")
+_EARLY_NEEDS = (f"{EARLY_TABLE}.key", f"{EARLY_TABLE}.value", "auth_kv.value")
 _ASKED = ("Prompt", "ToolUseResults", "CancelledToolUses")
 
 
@@ -53,7 +56,7 @@ class KiroSession(SessionLog):
 
     def kind_of(self, source: SourceObject) -> str:
         """A row of the database, a conversation, or a line."""
-        if source.first(TABLE) == BRACE:
+        if BRACE in (source.first(TABLE), source.first(EARLY_TABLE)):
             return "row"
         if source.first("history") == BRACKET:
             return "conversation"
@@ -61,7 +64,7 @@ class KiroSession(SessionLog):
 
     def row(self, source: SourceObject) -> None:
         """A row of the database, with the conversation as text."""
-        row = source.child(TABLE)
+        row = source.child(TABLE) or source.child(EARLY_TABLE)
         columns = self.run.columns
         take_columns(row, columns, TIMES)
         columns["source_id"] = columns["session_id"] = row.name("conversation_id")
@@ -75,7 +78,7 @@ class KiroSession(SessionLog):
         columns = self.run.columns
         if source.word("conversation_id") == columns.get("source_id"):
             source.drop("conversation_id")
-        elif "source_id" not in columns:
+        elif columns.get("source_id") is None:
             columns["source_id"] = columns["session_id"] = source.name("conversation_id")
         columns["agent_model"] = source.child("model_info").word("model_id") or None
         columns["tools"] = tool_specifications(source)
@@ -216,8 +219,10 @@ class KiroReader(LogReader):
     recognised = "turns with a user and an assistant, lines of a kind with data, or its database"
     versions = "reads conversations of version 1, also from data.sqlite3, and lines of version 2"
     log = KiroSession
-    database = SqliteShape(
-        root=TABLE, key="conversation_id", needs=(f"{TABLE}.key", f"{TABLE}.value")
+    database = (
+        SqliteShape(root=TABLE, key="conversation_id", needs=_NEEDS),
+        SqliteShape(root=EARLY_TABLE, key="key", needs=_EARLY_NEEDS),
+        SqliteShape(root=TABLE, key="conversation_id", needs=(*_NEEDS, *_EARLY_NEEDS)),
     )
 
     def side_files(self, source_file: str) -> tuple[str, ...]:
@@ -230,6 +235,8 @@ class KiroReader(LogReader):
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """A conversation, a row, or a line."""
         if "value" in inner(record, TABLE):
+            return Match.STAMP
+        if word(inner(record, EARLY_TABLE), "value").startswith('{"conversation_id"'):
             return Match.STAMP
         if "conversation_id" in record and "history" in record:
             return Match.STAMP
