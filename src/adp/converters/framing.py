@@ -24,6 +24,7 @@ What was written into a file of lines since the run was planned is not read.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
@@ -180,13 +181,15 @@ def _lines(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iter
     if piece.start:
         file.seek(piece.start)
     offset, number = piece.start, piece.first
+    # A stream that is unpacked says itself when it gives more than it may.
+    end = piece.end if piece.place.plain else sys.maxsize
     while offset < piece.end:
-        line = file.readline(min(_CHUNK, piece.end - offset))
+        line = file.readline(min(_CHUNK, end - offset))
         if not line:
             break
         length, whole_hash, ended = len(line), "", line.endswith(b"\n")
         if length == _CHUNK and not ended:
-            left = piece.end - offset - length
+            left = end - offset - length
             line, length, whole_hash, ended = _long_line(file, line, limits, left)
         if offset == 0 and line.startswith(_BOM):
             line = line[3:]
