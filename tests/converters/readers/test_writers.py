@@ -94,10 +94,10 @@ def test_a_mutated_log_arrives(source):
     for number in range(examples(8)):
         data, _ = make(source, 5, number)
         try:
-            found = read_lines(source, data).trajectories
+            trajectories = read_lines(source, data).trajectories
         except (RecordError, SkipRecordError):
             continue
-        for run in (run for run in found if any(map(is_seen, run.steps))):
+        for run in (run for run in trajectories if any(map(is_seen, run.steps))):
             for target in NAMES:
                 losses = Losses()
                 written = write_one(formats.get(target), run, losses)
