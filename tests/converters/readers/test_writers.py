@@ -15,12 +15,16 @@ from adp.converters.inputs import collect
 from adp.converters.kit.api_parts import is_seen
 from adp.converters.plan import choose
 from adp.converters.registry import BUILTIN, formats
+from adp_schema.errors import RecordError
 from adp_schema.losses import Losses
+from adp_schema.protocols import SkipRecordError
 from tests.conservation import missing
 from tests.converters.readers.written_runs import runs, spoken
 from tests.converters.strategies import adp_v1_records, openai_records, sts_records
 from tests.converters.test_edits import assert_only, first_call, runs_of, write
 from tests.effort import examples
+from tests.fuzz.cases import make
+from tests.fuzz.leaves import read_lines
 from tests.roundtrip import read_one, write_one
 from tools.tables.column_table import column_table
 from tools.tables.field_table import load_probe
@@ -84,9 +88,26 @@ def test_a_record_with_all_fields_arrives(source, target):
         arrives(json.dumps(record).encode(), source, target)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_every_column_is_written_or_reported(name):
-    assert column_table({name: formats.get(name)})
+@pytest.mark.parametrize("source", ["claude_code", "codex", "inspect", "langsmith", "otlp", "pi"])
+def test_a_mutated_log_arrives(source):
+    """What its ``extra`` holds may stand in another place of the target."""
+    for number in range(examples(8)):
+        data, _ = make(source, 5, number)
+        try:
+            trajectories = read_lines(source, data).trajectories
+        except (RecordError, SkipRecordError):
+            continue
+        for run in (run for run in trajectories if any(map(is_seen, run.steps))):
+            for target in NAMES:
+                losses = Losses()
+                written = write_one(formats.get(target), run, losses)
+                gone = missing([run], read_one(formats.get(target), written), losses)
+                assert [piece for piece, _ in gone if piece[0] != "extra"] == [], target
+
+
+def test_every_column_is_written_or_reported():
+    table = column_table({name: formats.get(name) for name in NAMES})
+    assert all(word.startswith("written") for word in table["steps.text"].values())
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -175,6 +175,7 @@ def test_a_log_with_scores_and_a_pool():
     assert [it["input_refs"] for it in models] == [[[0, 2]], [[0, 5]]]
     assert len(sample["events_data"]["messages"]) == 5
     assert models[1]["output"]["usage"]["input_tokens_cache_read"] == 9
+    assert sample["model_usage"]["m-1"]["input_tokens"] == 29  # of both turns
     errors = [it["error"]["type"] for it in sample["messages"] if "error" in it]
     assert errors == ["unknown"]
 

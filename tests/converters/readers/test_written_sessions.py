@@ -244,7 +244,7 @@ NAMES = {
 
 @pytest.mark.parametrize("name", sorted(NAMES))
 def test_files_have_the_names_that_the_program_looks_for(name, tmp_path):
-    store = adp.convert([str(EXAMPLES / "pi")], str(tmp_path / "store"))
+    store = adp.convert([str(EXAMPLES / "pi" / "session.jsonl")], str(tmp_path / "store"))
     adp.export(store, name, str(tmp_path / "out"))
     files = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
     assert [path.relative_to(tmp_path / "out").as_posix() for path in files] == [NAMES[name]]

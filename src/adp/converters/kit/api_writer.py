@@ -17,6 +17,7 @@ from adp.converters.kit.api_parts import ApiPart, is_seen, name_of
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.usage import UsageKeys, set_usage
 from adp.converters.reading import BRACE
+from adp.converters.scalars import is_null
 from adp.converters.unwritten_columns import REASON, report_columns
 from adp.converters.writing import parts_of, report_beside, rows_of, spoken_text, string
 from adp_schema import jsontext, media
@@ -148,7 +149,7 @@ class ApiWriter:
         """Keys of ``extra``, as `kept` has them."""
         out: dict[str, Raw] = {}
         for key, value in fields.items():
-            if self.native and key in allowed:
+            if self.native and key in allowed and not is_null(value):
                 out[key] = value
             else:
                 self.losses.add(f"{path}.extra.{key}", REASON)

@@ -8,6 +8,7 @@ from msgspec import Raw
 
 from adp.converters.kit.api_writer import ApiWriter
 from adp.converters.reading import BRACE
+from adp.converters.scalars import is_null
 from adp.converters.unwritten_columns import REASON
 from adp.converters.writing import string
 from adp_schema import jsontext
@@ -45,7 +46,7 @@ class ExchangeWriter(ApiWriter):
             if jsontext.first_byte(extra.get(key, b"")) != BRACE:
                 continue
             for name, value in jsontext.decode_exact(extra.pop(key)).items():
-                if name in names and bytes(value) != b"null":
+                if name in names and not is_null(value):
                     out[name] = value
                 elif name != "model":  # a column has it
                     self.losses.add(f"$.extra.{key}.{name}", REASON)

@@ -28,6 +28,8 @@ _STOPS = {"end_turn": "stop", "tool_use": "tool_calls", "length": "max_tokens",
 _REASONS = frozenset(
     {"stop", "max_tokens", "model_length", "tool_calls", "content_filter", "unknown"}
 )
+_TOTALS = {"input_tokens": "tokens_in", "output_tokens": "tokens_out",
+           "input_tokens_cache_read": "tokens_cached", "total_cost": "cost_usd"}  # fmt: skip
 _GRADES = {True: "C", False: "I"}
 
 
@@ -204,11 +206,15 @@ def turn_usage(step: Step, path: str, losses: Losses) -> dict[str, Any]:
 
 
 def model_usage(run: Trajectory) -> dict[str, Any]:
-    """The tokens and the cost of a run."""
-    return _usage(
-        {"input_tokens": run.total_tokens_in, "output_tokens": run.total_tokens_out,
-         "input_tokens_cache_read": run.total_tokens_cached, "total_cost": run.total_cost_usd}
-    )  # fmt: skip
+    """The tokens and the cost of a run; of its turns, where nobody counted them all."""
+    totals = _usage({key: getattr(run, f"total_{column}") for key, column in _TOTALS.items()})
+    if totals:
+        return totals
+    numbers = {
+        key: [it for step in run.steps if (it := getattr(step, column)) is not None]
+        for key, column in _TOTALS.items()
+    }
+    return _usage({key: sum(counts) if counts else None for key, counts in numbers.items()})
 
 
 def _usage(numbers: Mapping[str, float | None]) -> dict[str, Any]:
