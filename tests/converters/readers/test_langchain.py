@@ -43,40 +43,38 @@ def test_a_list_of_messages(tmp_path):
     assert steps[1]["model"] == "model-u"
 
 
-def test_a_root_with_messages_is_the_trajectory(tmp_path):
+def test_the_root_of_a_graph_says_what_holds_for_the_whole(tmp_path):
     convert(EXAMPLES / "langsmith" / "langgraph.jsonl", tmp_path / "s")
     [run] = rows(tmp_path / "s", "trajectories")
     assert (run["session_id"], run["task_id"]) == ("thread-9", "example-3")
     assert json.loads(run["rewards"]) == {"correct": 0.75}
     assert (run["total_tokens_in"], run["total_tokens_out"]) == (90, 19)
-    steps = rows(tmp_path / "s", "steps")
+    steps = [it for it in rows(tmp_path / "s", "steps") if it["kind"] != "event"]
     assert [it["source"] for it in steps] == ["user", "agent", "agent"]
     assert [it["duration_ms"] for it in steps] == [None, 2000, 2000]
     assert [it["tokens_in"] for it in steps] == [None, 30, 60]
+    assert [it["stop_reason"] for it in steps] == [None, "tool_calls", "stop"]
     assert steps[2]["cost_usd"] == 0.002
-    assert steps[2]["reasoning"] == "The service says sunny."
     calls = rows(tmp_path / "s", "tool_calls")
-    assert [(it["call_id"], it["status"], it["duration_ms"]) for it in calls] == [
-        ("toolu_1", None, 1000),
-        ("toolu_2", "invalid", None),
+    assert [(it["call_id"], it["status"]) for it in calls] == [
+        ("toolu_1", None),
+        ("toolu_2", "invalid"),
     ]
-    [left] = json.loads(run["extra"])["runs"]
-    assert left["name"] == "should_continue"
-    # What the steps say is not kept a second time with the run.
-    assert "sunny" not in json.dumps(json.loads(calls[0]["extra"])["run"])
+    [answer] = rows(tmp_path / "s", "observations")
+    assert (answer["call_id"], answer["duration_ms"]) == ("toolu_1", 1000)
 
 
-def test_prompts_that_repeat_the_history(tmp_path):
+def test_runs_inside_runs(tmp_path):
     convert(EXAMPLES / "langsmith" / "tree.json", tmp_path / "s")
     main, judge = rows(tmp_path / "s", "trajectories")
-    assert (judge["branch_kind"], judge["parent_id"]) == ("subagent", main["trajectory_id"])
-    steps = rows(tmp_path / "s", "steps")
+    assert judge["parent_id"] == main["trajectory_id"]
+    steps = [it for it in rows(tmp_path / "s", "steps") if it["kind"] != "event"]
     turns = [it for it in steps if it["trajectory_id"] == main["trajectory_id"]]
     assert [it["source"] for it in turns] == ["system", "user", "agent", "agent"]
     assert [it["response_id"] for it in turns[2:]] == ["c-1", "c-2"]
     [answer] = rows(tmp_path / "s", "observations")
     assert (answer["call_id"], answer["text"]) == ("call_1", "the sum is two")
-    assert steps[-1]["text"] == "ten of ten points"
+    assert [it["text"] for it in steps[-2:]] == ["Rate the answer: two", "ten of ten points"]
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.name)

@@ -54,10 +54,10 @@ class LangsmithLog(SpanLog):
                 self.left.append(("line", broken))
             elif listed:
                 for run in listed:
-                    _merge(runs, run.word("id") or f"#{number}", run)
+                    _add(runs, run, f"#{number}")
                 self.left.extend(source.rest().items())
             elif source.word("run_type"):
-                _merge(runs, source.word("id") or f"#{number}", source)
+                _add(runs, source, f"#{number}")
             else:
                 self.left.extend(source.rest().items())
         if not runs:
@@ -73,6 +73,10 @@ class LangsmithLog(SpanLog):
         times = take_times(source, ("start_time",), ("end_time",))
         trace = source.word("trace_id") or name
         span = TraceSpan(source, metadata, name, trace, parent, source.word("name"), **times)
+        stats = SourceObject(source.values.get("feedback_stats"), source.path, self.losses)
+        for feedback, raw in stats.values.items():
+            value = SourceObject(raw, source.path, self.losses).values.get("avg")
+            self.score(trace, feedback, value)
         if kind not in _TYPES:
             self.losses.unknown(f"run type {kind}")
         span.kind = _TYPES.get(kind, EVENT)
@@ -120,16 +124,35 @@ class LangsmithLog(SpanLog):
             take_use(span, source, "", "outputs")
 
     def complete(self, run: TrajectoryDraft, spans: list[TraceSpan]) -> None:
-        """Say why the outermost run failed."""
-        errors = [it.source.word("error") for it in spans if it.above is None]
-        if errors and errors[-1]:
-            run.columns["error_type"], run.columns["error_message"] = "error", errors[-1]
+        """Say what the outermost run says of the whole."""
+        root = [it for it in spans if it.above is None][-1]
+        if error := root.source.word("error"):
+            run.columns["error_type"], run.columns["error_message"] = "error", error
+        run.columns["task_id"] = root.source.word("reference_example_id") or None
+        if root.kind != LLM:
+            run.columns["total_tokens_in"] = root.source.integer_at("prompt_tokens")
+            run.columns["total_tokens_out"] = root.source.integer_at("completion_tokens")
 
 
 def _alone(raw: Raw | None, key: str, losses: Losses) -> Raw | None:
     """The value under the only key of an object, where that is what it is called."""
     source = SourceObject(unwrapped(raw), "$", losses)
     return source.take(key) if set(source.values) == {key} else raw
+
+
+def _add(
+    runs: dict[str, SourceObject], run: SourceObject, name: str, above: SourceObject | None = None
+) -> None:
+    """Add a run with those inside it."""
+    children = run.objects("child_runs")
+    run_id = run.word("id") or name
+    if above is not None:
+        outer = above.values.get("id")
+        ids = {"parent_run_id": outer, "trace_id": above.values.get("trace_id", outer)}
+        run.values |= {key: raw for key, raw in ids.items() if raw is not None and key not in run}
+    for number, child in enumerate(children):
+        _add(runs, child, f"{name}.{number}", run)
+    _merge(runs, run_id, run)
 
 
 def _merge(runs: dict[str, SourceObject], name: str, run: SourceObject) -> None:
