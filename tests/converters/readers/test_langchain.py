@@ -77,6 +77,19 @@ def test_runs_inside_runs(tmp_path):
     assert [it["text"] for it in steps[-2:]] == ["Rate the answer: two", "ten of ten points"]
 
 
+def test_a_root_alone_is_the_trajectory(tmp_path):
+    lines = (EXAMPLES / "langsmith" / "langgraph.jsonl").read_text("utf-8").splitlines()
+    [root] = [line for line in lines if json.loads(line)["name"] == "LangGraph"]
+    (tmp_path / "root.jsonl").write_text(root + "\n", "utf-8")
+    convert(tmp_path / "root.jsonl", tmp_path / "s")
+    steps = rows(tmp_path / "s", "steps")
+    assert [it["source"] for it in steps] == ["user", "agent", "agent"]
+    assert steps[-1]["text"] == "It is sunny in Oslo."
+    assert [it["call_id"] for it in rows(tmp_path / "s", "tool_calls")] == ["toolu_1", "toolu_2"]
+    [answer] = rows(tmp_path / "s", "observations")
+    assert (answer["call_id"], answer["text"]) == ("toolu_1", "sunny and warm")
+
+
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.name)
 def test_real_batches(path, tmp_path):
     convert(path, tmp_path / "s")

@@ -8,10 +8,11 @@ from typing import ClassVar
 from msgspec import Raw
 
 from adp.converters.kit.drafts import TrajectoryDraft
+from adp.converters.kit.langchain_messages import role_of
 from adp.converters.kit.lines import log_lines
 from adp.converters.kit.session import word
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.span_blocks import unwrapped
+from adp.converters.kit.span_blocks import items_of, opened, unwrapped
 from adp.converters.kit.span_payloads import (
     LANGCHAIN,
     set_cost,
@@ -21,9 +22,9 @@ from adp.converters.kit.span_payloads import (
     take_use,
 )
 from adp.converters.kit.span_runs import SpanLog, SpanReader
-from adp.converters.kit.span_tree import EVENT, LLM, TOOL, TraceSpan, take_id, take_times
+from adp.converters.kit.span_tree import AGENT, EVENT, LLM, TOOL, TraceSpan, take_id, take_times
 from adp.converters.kit.usage import set_usage
-from adp.converters.reading import BRACE, BRACKET, NULL
+from adp.converters.reading import BRACE, BRACKET, NULL, begins
 from adp_schema import jsontext
 from adp_schema.errors import RecordError
 from adp_schema.losses import Losses
@@ -80,6 +81,8 @@ class LangsmithLog(SpanLog):
         if kind not in _TYPES:
             self.losses.unknown(f"run type {kind}")
         span.kind = _TYPES.get(kind, EVENT)
+        if kind == "chain" and parent is None and _messages(source):
+            span.kind, span.has_messages = AGENT, True  # a graph, whose state is the whole run
         span.conversation = next(
             (metadata.word(key) for key in _THREADS if metadata.word(key)), None
         )
@@ -92,6 +95,11 @@ class LangsmithLog(SpanLog):
         if span.kind == TOOL:
             self._take_use(span)
             span.use.error = True if failed else span.use.error
+            return
+        if source.word("run_type") == "chain":
+            *span.prompt, last = _messages(source)
+            span.answers = [[last]]
+            source.parsed("outputs").drop("messages")
             return
         settings = source.parsed("extra").child("invocation_params")
         span.columns["model"] = span.attributes.word("ls_model_name") or settings.word("model") or (
@@ -132,6 +140,17 @@ class LangsmithLog(SpanLog):
         if root.kind != LLM:
             run.columns["total_tokens_in"] = root.source.integer_at("prompt_tokens")
             run.columns["total_tokens_out"] = root.source.integer_at("completion_tokens")
+
+
+def _messages(source: SourceObject) -> list[Raw]:
+    """The messages that a run gave, the last one by the model; none for any other run."""
+    raw = unwrapped(source.values.get("outputs"))
+    outputs = SourceObject(raw, source.path, source.losses)
+    messages = items_of(outputs.values.get("messages"))
+    last = opened(SourceObject(messages[-1], "$", source.losses)) if messages else outputs
+    spoken = last.word("role") or role_of(last.word("type"))
+    listed = begins(outputs.values.get("messages"), BRACKET)
+    return messages if listed and spoken in ("assistant", "ai") else []
 
 
 def _alone(raw: Raw | None, key: str, losses: Losses) -> Raw | None:
