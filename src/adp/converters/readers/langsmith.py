@@ -133,7 +133,7 @@ class LangsmithLog(SpanLog):
 
     def complete(self, run: TrajectoryDraft, spans: list[TraceSpan]) -> None:
         """Say what the outermost run says of the whole."""
-        root = [it for it in spans if it.above is None][-1]
+        root = ([it for it in spans if it.above is None] or spans)[-1]
         if error := root.source.word("error"):
             run.columns["error_type"], run.columns["error_message"] = "error", error
         run.columns["task_id"] = root.source.word("reference_example_id") or None
