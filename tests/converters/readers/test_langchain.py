@@ -43,31 +43,51 @@ def test_a_list_of_messages(tmp_path):
     assert steps[1]["model"] == "model-u"
 
 
-def test_a_graph_is_read_from_its_runs_of_models(tmp_path):
+def test_the_root_of_a_graph_says_what_holds_for_the_whole(tmp_path):
     convert(EXAMPLES / "langsmith" / "langgraph.jsonl", tmp_path / "s")
     [run] = rows(tmp_path / "s", "trajectories")
     assert (run["session_id"], run["task_id"]) == ("thread-9", "example-3")
     assert json.loads(run["rewards"]) == {"correct": 0.75}
+    assert (run["total_tokens_in"], run["total_tokens_out"]) == (90, 19)
     steps = [it for it in rows(tmp_path / "s", "steps") if it["kind"] != "event"]
     assert [it["source"] for it in steps] == ["user", "agent", "agent"]
     assert [it["duration_ms"] for it in steps] == [None, 2000, 2000]
-    assert steps[1]["tokens_in"] == 30
+    assert [it["tokens_in"] for it in steps] == [None, 30, 60]
+    assert [it["stop_reason"] for it in steps] == [None, "tool_calls", "stop"]
     assert steps[2]["cost_usd"] == 0.002
-    [call] = rows(tmp_path / "s", "tool_calls")
-    assert (call["call_id"], json.loads(call["arguments"])) == ("toolu_1", {"city": "Oslo"})
+    calls = rows(tmp_path / "s", "tool_calls")
+    assert [(it["call_id"], it["status"]) for it in calls] == [
+        ("toolu_1", None),
+        ("toolu_2", "invalid"),
+    ]
     [answer] = rows(tmp_path / "s", "observations")
-    assert (answer["text"], answer["duration_ms"]) == ("sunny and warm", 1000)
+    assert (answer["call_id"], answer["duration_ms"]) == ("toolu_1", 1000)
 
 
-def test_a_tree_of_runs(tmp_path):
+def test_runs_inside_runs(tmp_path):
     convert(EXAMPLES / "langsmith" / "tree.json", tmp_path / "s")
-    [_] = rows(tmp_path / "s", "trajectories")
-    turns = [it for it in rows(tmp_path / "s", "steps") if it["kind"] != "event"]
-    assert [it["source"] for it in turns][:4] == ["system", "user", "agent", "agent"]
-    assert [it["response_id"] for it in turns[2:4]] == ["c-1", "c-2"]
+    main, judge = rows(tmp_path / "s", "trajectories")
+    assert judge["parent_id"] == main["trajectory_id"]
+    steps = [it for it in rows(tmp_path / "s", "steps") if it["kind"] != "event"]
+    turns = [it for it in steps if it["trajectory_id"] == main["trajectory_id"]]
+    assert [it["source"] for it in turns] == ["system", "user", "agent", "agent"]
+    assert [it["response_id"] for it in turns[2:]] == ["c-1", "c-2"]
     [answer] = rows(tmp_path / "s", "observations")
     assert (answer["call_id"], answer["text"]) == ("call_1", "the sum is two")
-    assert turns[-1]["text"] == "ten of ten points"
+    assert [it["text"] for it in steps[-2:]] == ["Rate the answer: two", "ten of ten points"]
+
+
+def test_a_root_alone_is_the_trajectory(tmp_path):
+    lines = (EXAMPLES / "langsmith" / "langgraph.jsonl").read_text("utf-8").splitlines()
+    [root] = [line for line in lines if json.loads(line)["name"] == "LangGraph"]
+    (tmp_path / "root.jsonl").write_text(root + "\n", "utf-8")
+    convert(tmp_path / "root.jsonl", tmp_path / "s")
+    steps = rows(tmp_path / "s", "steps")
+    assert [it["source"] for it in steps] == ["user", "agent", "agent"]
+    assert steps[-1]["text"] == "It is sunny in Oslo."
+    assert [it["call_id"] for it in rows(tmp_path / "s", "tool_calls")] == ["toolu_1", "toolu_2"]
+    [answer] = rows(tmp_path / "s", "observations")
+    assert (answer["call_id"], answer["text"]) == ("toolu_1", "sunny and warm")
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.name)

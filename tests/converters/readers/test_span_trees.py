@@ -178,6 +178,14 @@ def langsmith(tree: Tree) -> Any:
     return rows
 
 
+def langsmith_inside(tree: Tree) -> Any:
+    rows = {row["id"]: row for row in langsmith(tree)}
+    for row in rows.values():
+        if row["parent_run_id"] is not None:
+            rows[row["parent_run_id"]].setdefault("child_runs", []).append(row)
+    return [row for row in rows.values() if row["parent_run_id"] is None]
+
+
 def mlflow(tree: Tree) -> Any:
     types = {"agent": "AGENT", "llm": "CHAT_MODEL", "tool": "TOOL"}
     spans = []
@@ -197,15 +205,18 @@ def mlflow(tree: Tree) -> Any:
     return {"info": {"trace_id": "t"}, "data": {"spans": spans}}
 
 
+RENDERED = [otlp, openinference, langfuse, langsmith, langsmith_inside, mlflow]
+
+
 @pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("render", [otlp, openinference, langfuse, langsmith, mlflow])
+@pytest.mark.parametrize("render", RENDERED)
 def test_what_was_planted_is_there_once(render, seed):
     tree = Tree(seed)
     record = render(tree)
     places = record if isinstance(record, list) else record.get("observations") or (
         record["data"]["spans"])  # fmt: skip
     random.Random(seed).shuffle(places)
-    name = "otlp" if render is openinference else render.__name__
+    name = {openinference: "otlp"}.get(render, render.__name__.removesuffix("_inside"))
     rows = read_lines(name, json.dumps(record).encode()).rows
     steps = [row for row in rows["steps"] if row["kind"] != "event"]
     assert Counter(row["text"] for row in steps if row.get("text")) == Counter(tree.texts)

@@ -214,7 +214,7 @@ def test_frameworks_in_langfuse():
     assert [(it["native_id"], it.get("text"), it.get("stop_reason")) for it in turns] == [
         ("v11", None, None), ("n10", "I look.", "tool_use"),
         ("n11", "There is a hole.", "end_turn"), ("g10", "Pressed wool.", "STOP"),
-        ("l10", "Threads of a moth.", None),
+        ("l10", "Threads of a moth.", "STOP"),
     ]  # fmt: skip
     tokens = [(it["tokens_in"], it["tokens_out"], it.get("tokens_reasoning")) for it in turns]
     assert tokens == [(31, 12, 5), (25, 8, None), (41, 6, None), (6, 5, 2), (12, 5, None)]

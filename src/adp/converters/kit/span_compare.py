@@ -155,6 +155,9 @@ def absorb(kept: Item, again: Item) -> None:
             kept.columns["visible_text"] = value
         else:
             merge_extra(kept.extra, {f"repeated {name}": value})
+    answers = again.answers if isinstance(again, ObservationDraft) else None
+    if isinstance(kept, ObservationDraft) and answers not in (None, kept.answers):
+        merge_extra(kept.extra, {"repeated call id": answers})
     if isinstance(kept, StepDraft) and isinstance(again, StepDraft):
         for call, again_call in zip(kept.calls, again.calls, strict=False):
             merge_extra(call.extra, again_call.extra)

@@ -13,7 +13,7 @@ from typing import Any
 
 from msgspec import Raw
 
-from adp.converters.kit.chat import RESULTS, SOURCES
+from adp.converters.kit.chat import RESULTS, SOURCES, add_call
 from adp.converters.kit.chat_messages import ChatMessages
 from adp.converters.kit.drafts import ObservationDraft, StepDraft, TrajectoryDraft
 from adp.converters.kit.langchain_messages import role_of
@@ -121,7 +121,11 @@ class MessageReader:
             elif self._holds_definitions(source):
                 extra |= source.rest()
             else:
-                chat.message(source, self._prepared(source, role))
+                invalid = source.objects("invalid_tool_calls")
+                step = chat.message(source, self._prepared(source, role))
+                if step is not None:
+                    for call in invalid:
+                        add_call(call, step, step.calls).columns.setdefault("status", "invalid")
         return self._items(scratch, extra)
 
     def _items(self, scratch: TrajectoryDraft, extra: dict[str, Any]) -> list[Item]:

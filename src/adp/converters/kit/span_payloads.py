@@ -157,7 +157,8 @@ def request(raw: Raw | None, path: str, losses: Losses) -> Payload | None:
     source = SourceObject(value, path, losses)
     payload = Payload(rest=source)
     _take_system(source, payload)
-    for key in ("messages", "contents", "input", "prompt", "new_message", "question", "query"):
+    for key in ("messages", "contents", "input", "prompt", "prompts", "new_message", "question",
+                "query"):  # fmt: skip
         inner = unwrapped(source.values.get(key))
         if inner is not None and (messages := _messages(inner, "user")):
             source.drop(key)
@@ -263,7 +264,8 @@ def _take_choices(source: SourceObject, payload: Payload) -> None:
         else:
             text = choice.take("text") if choice.first("text") == QUOTE else None
             payload.choices.append([] if text is None else _messages(text, "assistant"))
-        payload.columns.setdefault("stop_reason", choice.text("finish_reason", "finishReason"))
+        if not payload.columns.get("stop_reason"):
+            payload.columns["stop_reason"] = choice.text("finish_reason", "finishReason")
         if rest := choice.rest():
             source.values[f"choice {number}"] = plain(rest)
     for key in ("output", "content", "message", "messages"):
@@ -289,9 +291,17 @@ def _take_choices(source: SourceObject, payload: Payload) -> None:
 def _take_counts(payload: Payload, message: Raw, path: str, losses: Losses) -> None:
     """The tokens that a message of LangChain counts, which stay with it."""
     inner = opened(SourceObject(message, path, losses))
-    if inner.first("usage_metadata") == BRACE:
-        record = SourceObject(inner.values["usage_metadata"], path, losses)
-        set_usage(record, payload.columns, LANGCHAIN)
+    metadata = SourceObject(inner.values.get("response_metadata"), path, losses)
+    for place, key, keys in (
+        (inner, "usage_metadata", LANGCHAIN),
+        (metadata, "token_usage", OPENAI),
+        (metadata, "usage", OPENAI),
+    ):
+        record = SourceObject(place.values.get(key), path, losses)
+        if record and "tokens_in" not in payload.columns:
+            set_usage(record, payload.columns, keys)
+    if reason := metadata.word("finish_reason") or metadata.word("stop_reason"):
+        payload.columns.setdefault("stop_reason", reason)
 
 
 def _flat(raw: Raw | None) -> list[Raw]:

@@ -8,10 +8,11 @@ from typing import ClassVar
 from msgspec import Raw
 
 from adp.converters.kit.drafts import TrajectoryDraft
+from adp.converters.kit.langchain_messages import role_of
 from adp.converters.kit.lines import log_lines
 from adp.converters.kit.session import word
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.span_blocks import unwrapped
+from adp.converters.kit.span_blocks import items_of, opened, unwrapped
 from adp.converters.kit.span_payloads import (
     LANGCHAIN,
     set_cost,
@@ -21,9 +22,9 @@ from adp.converters.kit.span_payloads import (
     take_use,
 )
 from adp.converters.kit.span_runs import SpanLog, SpanReader
-from adp.converters.kit.span_tree import EVENT, LLM, TOOL, TraceSpan, take_id, take_times
+from adp.converters.kit.span_tree import AGENT, EVENT, LLM, TOOL, TraceSpan, take_id, take_times
 from adp.converters.kit.usage import set_usage
-from adp.converters.reading import BRACE, BRACKET, NULL
+from adp.converters.reading import BRACE, BRACKET, NULL, begins
 from adp_schema import jsontext
 from adp_schema.errors import RecordError
 from adp_schema.losses import Losses
@@ -52,13 +53,14 @@ class LangsmithLog(SpanLog):
             listed = [*posts, *patches, *source.objects("runs")]
             if broken:
                 self.left.append(("line", broken))
-                continue
-            if not listed and source.word("run_type"):
-                listed = [source]
+            elif listed:
+                for run in listed:
+                    _add(runs, run, f"#{number}")
+                self.left.extend(source.rest().items())
+            elif source.word("run_type"):
+                _add(runs, source, f"#{number}")
             else:
                 self.left.extend(source.rest().items())
-            for run in listed:
-                _add(runs, run, f"#{number}")
         if not runs:
             raise RecordError("the record holds no run")
         return [self.span(run) for run in runs.values()]
@@ -72,9 +74,15 @@ class LangsmithLog(SpanLog):
         times = take_times(source, ("start_time",), ("end_time",))
         trace = source.word("trace_id") or name
         span = TraceSpan(source, metadata, name, trace, parent, source.word("name"), **times)
+        stats = SourceObject(source.values.get("feedback_stats"), source.path, self.losses)
+        for feedback, raw in stats.values.items():
+            value = SourceObject(raw, source.path, self.losses).values.get("avg")
+            self.score(trace, feedback, value)
         if kind not in _TYPES:
             self.losses.unknown(f"run type {kind}")
         span.kind = _TYPES.get(kind, EVENT)
+        if kind == "chain" and parent is None and _messages(source):
+            span.kind, span.has_messages = AGENT, True  # a graph, whose state is the whole run
         span.conversation = next(
             (metadata.word(key) for key in _THREADS if metadata.word(key)), None
         )
@@ -87,6 +95,11 @@ class LangsmithLog(SpanLog):
         if span.kind == TOOL:
             self._take_use(span)
             span.use.error = True if failed else span.use.error
+            return
+        if source.word("run_type") == "chain":
+            *span.prompt, last = _messages(source)
+            span.answers = [[last]]
+            source.parsed("outputs").drop("messages")
             return
         settings = source.parsed("extra").child("invocation_params")
         span.columns["model"] = span.attributes.word("ls_model_name") or settings.word("model") or (
@@ -119,13 +132,25 @@ class LangsmithLog(SpanLog):
             take_use(span, source, "", "outputs")
 
     def complete(self, run: TrajectoryDraft, spans: list[TraceSpan]) -> None:
-        """Say why the outermost run failed, which example it tries, and how it was judged."""
-        roots = [it.source for it in spans if it.above is None]
-        errors = [it.word("error") for it in roots]
-        if errors and errors[-1]:
-            run.columns["error_type"], run.columns["error_message"] = "error", errors[-1]
-        for root in roots[:1]:
-            _set_outcome(root, run)
+        """Say what the outermost run says of the whole."""
+        root = ([it for it in spans if it.above is None] or spans)[-1]
+        if error := root.source.word("error"):
+            run.columns["error_type"], run.columns["error_message"] = "error", error
+        run.columns["task_id"] = root.source.word("reference_example_id") or None
+        if root.kind != LLM:
+            run.columns["total_tokens_in"] = root.source.integer_at("prompt_tokens")
+            run.columns["total_tokens_out"] = root.source.integer_at("completion_tokens")
+
+
+def _messages(source: SourceObject) -> list[Raw]:
+    """The messages that a run gave, the last one by the model; none for any other run."""
+    raw = unwrapped(source.values.get("outputs"))
+    outputs = SourceObject(raw, source.path, source.losses)
+    messages = items_of(outputs.values.get("messages"))
+    last = opened(SourceObject(messages[-1], "$", source.losses)) if messages else outputs
+    spoken = last.word("role") or role_of(last.word("type"))
+    listed = begins(outputs.values.get("messages"), BRACKET)
+    return messages if listed and spoken in ("assistant", "ai") else []
 
 
 def _alone(raw: Raw | None, key: str, losses: Losses) -> Raw | None:
@@ -134,27 +159,19 @@ def _alone(raw: Raw | None, key: str, losses: Losses) -> Raw | None:
     return source.take(key) if set(source.values) == {key} else raw
 
 
-def _set_outcome(root: SourceObject, run: TrajectoryDraft) -> None:
-    """The example that a trace tries, and the mean of each kind of feedback on it."""
-    run.columns["task_id"] = root.word("reference_example_id") or None
-    stats = SourceObject(root.values.get("feedback_stats"), root.path, root.losses)
-    means = {
-        name: SourceObject(raw, root.path, root.losses).number("avg")
-        for name, raw in stats.values.items()
-    }
-    if rewards := {name: mean for name, mean in means.items() if mean is not None}:
-        run.columns["rewards"] = jsontext.text_of(rewards)
-
-
-def _add(runs: dict[str, SourceObject], run: SourceObject, name: str) -> None:
-    """Add a run, and those that stand inside it."""
-    name = run.word("id") or name
+def _add(
+    runs: dict[str, SourceObject], run: SourceObject, name: str, above: SourceObject | None = None
+) -> None:
+    """Add a run with those inside it."""
     children = run.objects("child_runs")
-    _merge(runs, name, run)
+    run_id = run.word("id") or name
+    if above is not None:
+        outer = above.values.get("id")
+        ids = {"parent_run_id": outer, "trace_id": above.values.get("trace_id", outer)}
+        run.values |= {key: raw for key, raw in ids.items() if raw is not None and key not in run}
     for number, child in enumerate(children):
-        if "parent_run_id" not in child:
-            child.values["parent_run_id"] = jsontext.raw(jsontext.text_of(name))
-        _add(runs, child, f"{name}.{number}")
+        _add(runs, child, f"{name}.{number}", run)
+    _merge(runs, run_id, run)
 
 
 def _merge(runs: dict[str, SourceObject], name: str, run: SourceObject) -> None:
