@@ -239,6 +239,7 @@ def mend_text(text: str) -> tuple[str, str]:
         The text with U+FFFD for each lone surrogate, and the original as the inside of an
         ASCII JSON string, for ``extra.$escaped``.
     """
+    text = _MARKED_NUMBER.sub(r"\1", text)  # of JSON that is kept as a text
     original = _MARK.sub(lambda m: chr(ord(m.group()) - _MARK_BASE), text)
     return _MARK.sub("\ufffd", text), json.dumps(original)[1:-1]
 
