@@ -101,8 +101,9 @@ class CodexSession(SessionLog):
         if kind == "response_item":
             item = source.child("payload")
             self.twins.add(place, item)
-            if item.word("role") == "assistant" or item.word("type") in _ITEMS:
-                self._items_seen = True
+            if self._items_seen:
+                return
+            self._items_seen = item.word("role") == "assistant" or item.word("type") in _ITEMS
         elif kind == "flat item":
             self.twins.add(place, source)
             self._items_seen = True
