@@ -45,6 +45,7 @@ _TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|-?Infinity|NaN', re.DOTALL)
 _BRACKET = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[\]}]', re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|.)", re.DOTALL)
 _DEEPEST_INDENT = 100
+_SPACE, _LINE_END, _QUOTE = b' \n"'
 _MARK_BASE = 0x10F800 - 0xD800
 _MARK = re.compile("[\U0010f7ff-\U0010ffff]")
 NUMBER_MARK = "\U0010f7ff"
@@ -118,19 +119,12 @@ def lost_keys(text: Raw | bytes, decoded: dict[str, Raw]) -> list[str]:
     a line, is as long as its keys and values say; so is any other without its white space. Only
     when it is not are its keys counted.
     """
-    count = len(decoded)
-    if not count:
+    if not decoded:
         return []
     spaces = len(text) - 1
     for key, value in decoded.items():
         spaces -= len(key) + len(value) + 4
-    if not spaces:
-        return []
-    view = memoryview(text)
-    # A space follows the first colon, as json.dumps writes it.
-    if spaces == 2 * count - 1 and view[len(next(iter(decoded))) + 4] == 0x20:
-        return []
-    if spaces > 2 * count and view[1] == 0x0A and _is_indented(view, spaces, count):
+    if not spaces or has_usual_spaces(text, decoded, spaces):
         return []
     names: list[str] = []
 
@@ -142,10 +136,25 @@ def lost_keys(text: Raw | bytes, decoded: dict[str, Raw]) -> list[str]:
     return [name for name in names if name in seen or seen.add(name)]  # type: ignore[func-returns-value]
 
 
-def _is_indented(view: memoryview, spaces: int, count: int) -> bool:
-    """Whether so many spaces are those of an object with a key a line, as json.dumps indents it."""
-    head = bytes(view[2:_DEEPEST_INDENT])
-    tail = bytes(view[-_DEEPEST_INDENT:-1])
+def has_usual_spaces(text: Raw | bytes, decoded: dict[str, Raw], spaces: int) -> bool:
+    """Whether so much white space is what json.dumps puts into an object.
+
+    Args:
+        text: the object.
+        decoded: its keys and their values.
+        spaces: how much longer it is than they say.
+    """
+    count = len(decoded)
+    view = memoryview(text)
+    if spaces == 2 * count - 1:  # a space behind each comma and colon, and so behind the first one
+        return view[len(next(iter(decoded))) + 4] == _SPACE
+    if not count or spaces <= 2 * count or view[1] != _LINE_END:
+        return False
+    # A key a line, two spaces deeper than the end: the usual form of an object of many lines.
+    before_key, rest = divmod(spaces + 1 - 2 * count, count + 1)
+    if not rest and view[before_key + 2] == _QUOTE and view[-before_key] == _LINE_END:
+        return True
+    head, tail = bytes(view[2:_DEEPEST_INDENT]), bytes(view[-_DEEPEST_INDENT:-1])
     before_key = len(head) - len(head.lstrip(b" "))
     before_end = len(tail) - len(tail.rstrip(b" "))
     lines = count * (before_key + 2) + before_end + 1

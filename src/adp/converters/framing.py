@@ -281,7 +281,11 @@ def _session(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> It
 def lines_as_array(data: bytes) -> bytes:
     """The lines of a file as one JSON array; blank ones are left out."""
     lines = [line.strip(b" \t\r") for line in data.removeprefix(_BOM).split(b"\n")]
-    return b"[" + b",\n".join(filter(None, lines)) + b"]"
+    # The brackets go to two lines: a session may be large, and is copied once less so.
+    lines = list(filter(None, lines)) or [b""]
+    lines[0] = b"[" + lines[0]
+    lines[-1] += b"]"
+    return b",\n".join(lines)
 
 
 def _text(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:

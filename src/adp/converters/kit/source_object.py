@@ -40,7 +40,9 @@ class SourceObject:
             names = "".join(values)
             # As long as its keys and values say: nothing else is in it, as in most objects.
             size = len(names) + 4 * len(values) + sum(map(len, values.values())) + 1
-            if size != len(raw) or not names.isascii():
+            spaces = len(raw) - size
+            plain = not spaces or jsontext.has_usual_spaces(raw, values, spaces)
+            if not plain or not names.isascii():
                 report_lost(raw, values, path, losses)
 
     def __contains__(self, key: str) -> bool:
@@ -276,7 +278,8 @@ def embedded(text: str, path: str, losses: Losses) -> SourceObject:
     """The object that a string holds as JSON; without keys when it is none."""
     data = text.encode("utf-8", "surrogatepass")
     try:
-        usable = jsontext.is_valid(data) and jsontext.depth(data) <= jsontext.MAX_DEPTH
+        flat = data.count(b"{") + data.count(b"[") <= jsontext.MAX_DEPTH
+        usable = jsontext.is_valid(data) and (flat or jsontext.depth(data) <= jsontext.MAX_DEPTH)
         return SourceObject(data if usable else None, path, losses)
     except msgspec.DecodeError:
         return SourceObject(None, path, losses)

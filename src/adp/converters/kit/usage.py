@@ -109,7 +109,11 @@ def set_usage(record: SourceObject, columns: Columns, keys: UsageKeys) -> None:
 
 def _number(record: SourceObject, places: tuple[str, ...]) -> int | None:
     for place in places:
-        inner, name = _place(record, place)
+        inner, name = record, place
+        if "." in place:
+            if place.partition(".")[0] not in record.values:
+                continue
+            inner, name = _place(record, place)
         value = inner.integer_at(name)
         if value is not None:
             return value

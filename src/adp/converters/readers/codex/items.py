@@ -76,6 +76,8 @@ class Items:
             return False
         key = self.history.key(item)
         for holder in ("internal_chat_message_metadata_passthrough", "metadata"):
+            if holder not in item:
+                continue
             inner = item.child(holder)
             if self.turn_id and inner.word("turn_id") == self.turn_id:
                 inner.drop("turn_id")

@@ -94,8 +94,9 @@ class CodexSession(CodexLines):
         if kind == "response_item":
             item = source.child("payload")
             self.repeated.add(place, item)
-            if item.word("role") == "assistant" or item.word("type") in _ITEMS:
-                self._items_seen = True
+            if self._items_seen:
+                return
+            self._items_seen = item.word("role") == "assistant" or item.word("type") in _ITEMS
         elif kind == "flat item":
             self.repeated.add(place, source)
             self._items_seen = True
