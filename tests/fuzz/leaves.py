@@ -19,7 +19,7 @@ from adp_schema.parts import JOINT
 from adp_schema.protocols import SkipRecordError
 
 DECIDING = frozenset(
-    {"type", "event", "sessionUpdate", "role", "kind", "object", "status", "class", "lc"}
+    {"type", "subtype", "event", "sessionUpdate", "role", "kind", "object", "status", "class", "lc"}
 )
 """Keys whose words may decide what a row is, instead of standing in it."""
 

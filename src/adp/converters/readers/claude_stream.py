@@ -82,10 +82,15 @@ class StreamSession(ClaudeSession):
             columns[f"total_{name}"] = None if again else tokens.get(name)
 
 
-_STAMPS = frozenset(
-    {"mcp_servers", "permissionMode", "apiKeySource", "claude_code_version", "uuid"}
-)
+_STAMPS = frozenset({"mcp_servers", "claude_code_version", "uuid"})
 """Keys of the system's lines that only Claude Code writes."""
+
+_ENDS = frozenset({"num_turns", "total_cost_usd", "cost_usd", "modelUsage", "uuid"})
+"""Keys of the last line that only Claude Code writes."""
+
+
+def _shape(holds: object) -> Match:
+    return Match.SHAPE if holds else Match.NO
 
 
 class StreamReader(LogReader):
@@ -107,7 +112,7 @@ class StreamReader(LogReader):
                 return Match.NO  # others print such lines too, without these keys
             return Match.STAMP if _STAMPS & record.keys() else Match.SHAPE
         if kind == "result":
-            return Match.STAMP if {"subtype", "is_error"} & record.keys() else Match.NO
+            return Match.STAMP if _ENDS & record.keys() else _shape("is_error" in record)
         if kind in ("user", "assistant"):
             named = "message" in record and "parent_tool_use_id" in record
             return Match.STAMP if named else (Match.SHAPE if "message" in record else Match.NO)

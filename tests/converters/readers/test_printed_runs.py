@@ -1,0 +1,81 @@
+"""What programs print while they run: Codex, Cursor and Gemini CLI."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.converters.readers.real_files import Rows
+from tests.converters.readers.stores import EXAMPLES
+
+
+def store(tmp_path, *names):
+    """A store of examples."""
+    return Rows([EXAMPLES / name for name in names], tmp_path / "store")
+
+
+def texts(rows):
+    """Who said what, of the steps that a model sees."""
+    return [
+        (row["source"], row["text"], row["reasoning"])
+        for row in rows.all("select * from steps where kind <> 'event' order by step")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("file", "calls", "results", "failed"),
+    [
+        ("codex_exec_json/run.jsonl", 5, 5, 2),
+        ("codex_exec_json/early.jsonl", 1, 1, 0),
+        ("cursor_stream_json/pieces.jsonl", 2, 2, 1),
+        ("cursor_stream_json/whole.jsonl", 2, 1, 1),
+        ("gemini_stream_json/run.jsonl", 2, 2, 1),
+    ],
+)
+def test_calls_and_results_are_joined(file, calls, results, failed, tmp_path):
+    rows = store(tmp_path, file)
+    assert rows.count("calls") == calls
+    assert rows.count("observations", "call is not null") == results
+    assert rows.count("observations", "is_error") == failed
+
+
+def test_pieces_of_a_text_are_one_text_and_its_repetition_is_none(tmp_path):
+    rows = store(tmp_path, "cursor_stream_json/pieces.jsonl")
+    assert texts(rows) == [
+        ("user", "Which files are there?", None),
+        ("agent", "Let me look.", "I list them."),
+        ("agent", "One: cart.py.", None),
+    ]
+
+
+def test_calls_of_one_answer_are_in_one_step(tmp_path):
+    rows = store(tmp_path, "cursor_stream_json/pieces.jsonl")
+    assert rows.value("select count(distinct step) from calls") == 1
+
+
+def test_messages_of_gemini_in_pieces(tmp_path):
+    rows = store(tmp_path, "gemini_stream_json/run.jsonl")
+    assert texts(rows) == [
+        ("user", "How many files?", None),
+        ("agent", "I will count.", None),
+        ("agent", "Four.", None),
+    ]
+
+
+def test_an_item_that_changes_is_one_call(tmp_path):
+    rows = store(tmp_path, "codex_exec_json/run.jsonl")
+    assert rows.value("select text from observations where exit_code = 1") == "1 failed, 3 passed\n"
+    assert texts(rows)[-1] == ("agent", "The clock is mended.", None)
+
+
+@pytest.mark.parametrize(
+    ("file", "tokens"),
+    [
+        ("codex_exec_json/run.jsonl", (2400, 130, 1200)),
+        ("cursor_stream_json/pieces.jsonl", (700, 39, 600)),
+        ("gemini_stream_json/run.jsonl", (300, 30, 90)),
+    ],
+)
+def test_tokens_of_the_run(file, tokens, tmp_path):
+    (row,) = store(tmp_path, file).all("select * from trajectories")
+    names = ("total_tokens_in", "total_tokens_out", "total_tokens_cached")
+    assert tuple(row[name] for name in names) == tokens
