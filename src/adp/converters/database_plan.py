@@ -10,7 +10,8 @@ from adp.converters.files import sqlite
 from adp.converters.files.limits import ConvertLimits
 from adp.converters.files.sqlite import SqliteDatabase, SqliteShape
 from adp.converters.files.streams import InputPlace
-from adp.converters.framing import ByteRange, SideFile, log_of
+from adp.converters.frames import SideFile
+from adp.converters.framing import ByteRange, log_of
 from adp.converters.known import looks_like, recognise_known
 from adp_schema.errors import AmbiguousFormatError, RecordError
 from adp_schema.protocols import Converter

@@ -1,13 +1,30 @@
-"""A record as it stands in a file, before it is parsed."""
+"""A record as it stands in a file, before it is parsed, and the files that belong to one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from adp.converters.files.limits import ConvertLimits
+from adp.converters.files.streams import InputPlace
 from adp_schema.errors import RecordError
 from adp_schema.ids import digest
 from adp_schema.protocols import SkipRecordError
+
+
+@dataclass(frozen=True)
+class SideFile:
+    """A file that belongs to another one.
+
+    Attributes:
+        source_file: its path relative to the root of the conversion.
+        place: where its bytes lie.
+        framing: ``side`` when the converter gets its contents together with the owner's record,
+            ``log`` or ``index`` when it is what SQLite keeps beside a database.
+    """
+
+    source_file: str
+    place: InputPlace
+    framing: str = "side"
 
 
 @dataclass(slots=True)

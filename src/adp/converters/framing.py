@@ -36,7 +36,7 @@ from adp.converters.files.limits import ConvertLimits, Gathered
 from adp.converters.files.otlp_protobuf import messages
 from adp.converters.files.sqlite import SqliteShape
 from adp.converters.files.streams import InputPlace, InputStream
-from adp.converters.frames import Frame
+from adp.converters.frames import Frame, SideFile
 from adp.core.input_files import open_file
 
 SHARD_BYTES = 128 << 20
@@ -48,22 +48,6 @@ GATHERED = "_session"
 _CHUNK = 4 << 20
 _BOM = b"\xef\xbb\xbf"
 _DEFAULT = ConvertLimits()
-
-
-@dataclass(frozen=True)
-class SideFile:
-    """A file that belongs to another one.
-
-    Attributes:
-        source_file: its path relative to the root of the conversion.
-        place: where its bytes lie.
-        framing: ``side`` when the converter gets its contents together with the owner's record,
-            ``log`` or ``index`` when it is what SQLite keeps beside a database.
-    """
-
-    source_file: str
-    place: InputPlace
-    framing: str = "side"
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from adp.converters import framing
 from adp.converters.files.limits import ConvertLimits
 from adp.converters.files.streams import InputStream, unreadable
-from adp.converters.framing import ByteRange, SideFile
+from adp.converters.frames import SideFile
+from adp.converters.framing import ByteRange
 
 
 class SideContents:

@@ -21,7 +21,8 @@ from pathlib import Path, PurePosixPath
 
 from adp.converters.files.limits import ConvertLimits
 from adp.converters.files.streams import InputPlace, InputStream
-from adp.converters.framing import ByteRange, SideFile
+from adp.converters.frames import SideFile
+from adp.converters.framing import ByteRange
 from adp.converters.inputs import InputFile, Inputs, place_of
 from adp.converters.planned_file import PlannedFile
 from adp.converters.registry import formats
