@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from adp.cli.publish import show_licenses
-from adp.stores.transcript import human_size
+from adp.stores.visible_text import human_size
 from adp.workflows.publish import findings
 from adp.workflows.publish.findings import StoreFindings
 from adp.workflows.publish.options import PublishOptions

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 
+from adp.stores.transcript import TranscriptView, transcript
+from adp_schema.model import Observation, Step, ToolCall, Trajectory
 from tests.cli.conftest import LONG
 
 
@@ -103,3 +106,26 @@ def test_json_is_whole(run, store):
     assert tree["steps"][1]["calls"][0]["arguments"] == '{"command": "ls -l\\npwd"}'
     assert tree["steps"][1]["observations"][0]["exit_code"] == 2
     assert tree["steps"][2]["text"] == LONG
+
+
+def test_events_and_results_without_a_text():
+    """What stands in ``structured`` alone is shown, and events when they are asked for."""
+    moment = datetime(2026, 1, 1, tzinfo=UTC)
+    trajectory = Trajectory(
+        trajectory_id="t",
+        steps=[
+            Step(step=0, source="environment", kind="event", extra='{"mode": "plan"}'),
+            Step(
+                step=1, source="agent", kind="llm_turn", timestamp=moment,
+                timestamp_text="1767225600",
+                calls=[ToolCall(step=1, call=0, name="read")],
+                observations=[Observation(step=1, call_step=1, call=0, structured='{"lines": 3}')],
+            ),
+        ],
+    )  # fmt: skip
+    lines = [line.plain for line in transcript(trajectory)]
+    assert "[1] agent  2026-01-01T00:00:00Z" in lines
+    assert lines[-1].strip() == '{"lines": 3}'
+    assert not any("plan" in line for line in lines)
+    lines = [line.plain for line in transcript(trajectory, TranscriptView(kinds=["event"]))]
+    assert lines[-1].strip() == '{"mode": "plan"}'

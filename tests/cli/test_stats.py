@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 
+from adp.cli.stats import errors
 from adp.stores.stats import stats
 
 
@@ -47,3 +48,9 @@ def test_json(run, store):
 def test_unknown_grouping(run, store):
     done = run("stats", store.root, "--by", "agnet")
     assert (done.code, done.err) == (2, "error: unknown grouping 'agnet'; did you mean agent?\n")
+
+
+def test_a_source_that_marks_failures_only():
+    assert errors(6, 6, 133).startswith("6 of 133 results are marked as errors")
+    assert errors(6, 12, 133) == "50.0 % of results (12 of 133 say it)"
+    assert errors(0, 0, 5) == "not recorded"

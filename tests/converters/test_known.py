@@ -114,7 +114,7 @@ def test_outranks_only_what_it_names():
 
 def test_sentences():
     assert looks_like(named("codex")) == (
-        "it looks like a Codex rollout, which this version cannot read yet"
+        "it looks like a Codex rollout, but the reader codex does not recognise it"
     )
     assert (
         looks_like(named("yaml")) == "it looks like a YAML document, and holds no run of an agent"

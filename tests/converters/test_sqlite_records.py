@@ -366,7 +366,7 @@ def test_databases_that_no_format_reads(tmp_path):
     assert rejected == {
         "no format recognises it (it is an SQLite database with shop)",
         "it looks like the database of Crush or an early opencode, "
-        "which this version cannot read yet",
+        "but the reader crush does not recognise it",
         "an SQLite database in a compressed file or an archive is not read; unpack it first",
         "it is not JSON, JSON Lines or Parquet",
     }

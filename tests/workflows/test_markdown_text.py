@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from adp.stores.transcript import visible
+from adp.stores.visible_text import visible
 from adp.workflows.markdown_text import escape, fenced
 
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 
 import adp
 from adp.stores.composition import CompositionOptions, composition
-from adp.stores.transcript import visible
+from adp.stores.visible_text import visible
 from adp.workflows.report import Report
 from adp.workflows.report_data.plots import draw
 from adp_schema.builder import RowBuilder

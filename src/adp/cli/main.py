@@ -351,7 +351,7 @@ def _complain(sentence: str, code: int, *, label: str = "error: ") -> int:
 
     Several faults are lines that begin with a dash.
     """
-    from adp.stores.transcript import visible
+    from adp.stores.visible_text import visible
 
     parts = [" ".join(part.split()) for part in f"{label}{sentence}".split("\n- ")]
     line = visible("\n- ".join(parts))

@@ -81,7 +81,8 @@ def report(group: GroupStats) -> None:
     if group.tools:
         tools = [
             (one_line(tool.name), f"{tool.calls:,}", f"{tool.errors:,}" if tool.known else "-",
-             share(tool.errors, tool.known))
+             share(tool.errors, tool.known) if tool.errors < tool.known or tool.known == tool.calls
+             else "-")
             for tool in group.tools
         ]  # fmt: skip
         numbers = ("calls", "errors", "rate")
@@ -114,6 +115,10 @@ def errors(wrong: int, known: int, results: int) -> str:
     """The share of results that are errors, with how many results say so."""
     if not known:
         return "not recorded"
+    if wrong == known < results:  # the source marks failures only
+        return (
+            f"{wrong:,} of {results:,} results are marked as errors; none is marked as free of one"
+        )
     return f"{share(wrong, known)} of results ({known:,} of {results:,} say it)"
 
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from adp.core.progress import ConsoleProgress, Silent
-from adp.stores.transcript import human_size, visible
+from adp.stores.visible_text import human_size, visible
 from adp_schema.errors import NothingNewError
 
 __all__ = [

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from adp.rendering.render import TokenRow
 from adp.rendering.tokens import Encoder
-from adp.stores.transcript import visible
+from adp.stores.visible_text import visible
 
 TRAINED, LESS, CONTEXT = "bold green", "bold yellow", "dim"
 """Styles: weight 1 and more, a weight below 1, not trained."""

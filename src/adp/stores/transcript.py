@@ -15,41 +15,20 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from adp.stores.visible_text import human_size, visible
 from adp_schema.errors import UsageError, unknown_name
 
 if TYPE_CHECKING:
     from adp_schema.model import Observation, Step, ToolCall, Trajectory
 
-KINDS = ("user", "agent", "system", "environment", "reasoning", "call", "result")
-"""What ``TranscriptView.kinds`` may hold: texts by their source, and the parts of a turn."""
+KINDS = ("user", "agent", "system", "environment", "reasoning", "call", "result", "event")
+"""What ``TranscriptView.kinds`` may hold: texts by their source, and the parts of a turn.
 
-_SHOWN = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\n\t"}
-_SHOWN[127] = "␡"
-_SHOWN |= {code: f"\\x{code:02x}" for code in range(0x80, 0xA0)}
-# Marks that turn the direction of writing can make a text read as another one.
-_TURNS = [0x200E, 0x200F, 0x061C, 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
-_SHOWN |= {code: f"\\u{code:04x}" for code in [*_TURNS, *range(0xD800, 0xE000)]}
+Events of a log without a text, such as a change of settings, are shown only on request.
+"""
 
 _TEXT_LIMIT, _CHARACTERS_A_LINE = 2000, 50
 _MARGIN = "  "
-
-
-def visible(text: str) -> str:
-    """A text whose control characters are shown as signs: harmless on a terminal.
-
-    Line ends and tabs stay. Escape becomes ``␛``, for example.
-    """
-    return text.replace("\r\n", "\n").translate(_SHOWN)
-
-
-def human_size(size: int) -> str:
-    """A number of bytes for people: ``12 kB``."""
-    amount = float(size)
-    for unit in ("B", "kB", "MB", "GB"):
-        if amount < 1000:
-            return f"{amount:.0f} {unit}" if amount >= 10 or unit == "B" else f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:.1f} TB"
 
 
 @dataclass(frozen=True)
@@ -211,7 +190,7 @@ class _Writer:
         words = [step.actor, step.model, step.stop_reason]
         if step.tokens_in is not None or step.tokens_out is not None:
             words.append(f"{step.tokens_in or 0:,} + {step.tokens_out or 0:,} tokens")
-        words.append(step.timestamp_text)
+        words.append(_time(step))
         words.append("copied context" if step.is_copied_context else None)
         title = _join([step.source, (kind or "").replace("_", " ")], ", ")
         return Text.assemble(
@@ -229,6 +208,8 @@ class _Writer:
             yield from self._media(step.content, step.text)
             if step.kind == "context_edit":
                 yield from self._edit(step)
+        if step.kind == "event" and step.extra and "event" in self.view.kinds:
+            yield from self._block(step.extra, _MARGIN, "dim", self.view.limit // 2)
         for call in step.calls:
             yield from self._call(step, call)
         if self.view.shows("result"):
@@ -304,6 +285,8 @@ class _Writer:
         if text:
             yield from self._block(text, body, "red" if bad else "", self.view.limit // 2)
         yield from self._media(item.content, item.text, body)
+        if not text and not item.content and item.structured:
+            yield from self._block(item.structured, body, "", self.view.limit // 2)
         page = [
             f"{name} {human_size(len(value.encode('utf-8', 'replace')))}"
             for name, value in (("html", item.html), ("axtree", item.axtree))
@@ -356,6 +339,14 @@ def _cut(text: str, limit: int, most: int) -> str:
         text = "\n".join(lines[:most])
     # A cut that saves a few characters only would cost more than it saves.
     return text if len(text) <= limit * 1.1 else text[:limit]
+
+
+def _time(step: Step) -> str | None:
+    """The time of a step as its source wrote it; a number of seconds as a date."""
+    text = step.timestamp_text
+    if text and step.timestamp is not None and text.replace(".", "", 1).isdigit():
+        return step.timestamp.isoformat().replace("+00:00", "Z")
+    return text
 
 
 def _words(value: Any) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from adp.stores.transcript import visible
+from adp.stores.visible_text import visible
 
 _ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 # What means something in the middle of a line. A colon or a dot may make a bare address of it.

@@ -12,7 +12,7 @@ import pytest
 
 from adp.stores.checks.registry import CHECKS
 from adp.stores.checks.run import run_checks
-from adp.stores.transcript import visible
+from adp.stores.visible_text import visible
 from adp_schema.builder import RowBuilder
 from adp_schema.store import Store
 from adp_schema.verification import unverified

@@ -11,6 +11,7 @@ from pathlib import Path
 from adp.converters.known import benchmarks, chats, no_traces, sessions, spans
 from adp.converters.known.head import Head, read_head
 from adp.converters.known.signature import KnownFormat as KnownFormat
+from adp.converters.registry import formats
 
 KNOWN: tuple[KnownFormat, ...] = (
     *sessions.FORMATS,
@@ -54,6 +55,10 @@ def outranks(kind: KnownFormat | None, formats: list[str]) -> bool:
 
 def looks_like(kind: KnownFormat) -> str:
     """Half a sentence for a message: what the file seems to be."""
+    names = (kind.name, kind.name.rpartition("_")[0])  # such as crush_db, and crush
+    reader = next((name for name in names if name in formats), None)
+    if kind.is_trace and reader is not None:
+        return f"it looks like {kind.title}, but the reader {reader} does not recognise it"
     if kind.is_trace:
         return f"it looks like {kind.title}, which this version cannot read yet"
     return f"it looks like {kind.title}, and holds no run of an agent"

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from adp.stores.checks.scope import Scope
-from adp.stores.transcript import visible
+from adp.stores.visible_text import visible
 
 SEVERITIES = ("error", "warning", "note")
 """From the worst: *error* breaks a reader or makes a trajectory useless, *warning* would teach a

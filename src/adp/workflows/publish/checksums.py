@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from adp.stores.transcript import visible
+from adp.stores.visible_text import visible
 from adp_schema.errors import OutputExistsError
 from adp_schema.manifest import write_atomic
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from adp.stores.licenses import Assessment, find_license
 from adp.stores.redact import RedactOptions
-from adp.stores.transcript import visible
+from adp.stores.visible_text import visible
 from adp.workflows.publish.check import check_tag
 from adp_schema.errors import FindingsError, UsageError
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 
 from adp.stores.composition import Composition
-from adp.stores.transcript import human_size
+from adp.stores.visible_text import human_size
 from adp.workflows.report_data.plots import draw
 from adp.workflows.report_data.sections import sections, tiles
 from adp.workflows.report_page import Page, words

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from adp.stores.composition import Composition, Distribution, Rate
 from adp.stores.licenses import REFUSE
-from adp.stores.transcript import human_size
+from adp.stores.visible_text import human_size
 from adp.workflows.report_page import words
 from adp.workflows.report_page.model import Code, Section, TextTable, Tile, ranking, table
 from adp.workflows.report_page.words import name, number, of_all, percent, percents

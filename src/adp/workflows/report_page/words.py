@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from adp.stores.composition import Count, Recorded
-from adp.stores.transcript import visible
+from adp.stores.visible_text import visible
 
 NONE = "(none)"
 NAME = 120
