@@ -11,7 +11,7 @@ from adp.converters.files.limits import ConvertLimits
 from adp.converters.registry import formats
 from adp.converters.run import ConvertOptions, convert
 from adp.converters.shard import convert_shard
-from adp_schema.errors import AmbiguousFormatError, OutputExistsError
+from adp_schema.errors import AmbiguousFormatError, ChangedInputError, OutputExistsError
 from adp_schema.store import Store
 from tests.converters.containers import chat, converted, lines, reasons, zipped
 from tests.converters.test_run import hashes
@@ -160,10 +160,14 @@ def test_compressed_inputs_give_the_same_bytes_with_any_number_of_workers(tmp_pa
 
 @pytest.mark.parametrize("what", ["longer", "shorter", "touched", "gone"])
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch, what, when):
-    """Of one that grows what was planned is read; any other is one rejected record."""
-    source = tmp_path / "x.jsonl"
+@pytest.mark.parametrize("is_sole", [False, True])
+def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch, what, when, is_sole):
+    """Of one that grows what was planned is read; another is one rejected record, or the end."""
+    source = tmp_path / "in" / "x.jsonl"
+    source.parent.mkdir()
     source.write_bytes(lines([chat(n) for n in range(9)]))
+    if not is_sole:
+        source.with_name("a.jsonl").write_bytes(lines([chat(10)]))
     data = source.read_bytes()
 
     def change():
@@ -180,18 +184,25 @@ def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch, what, when)
         else:
             frames = framing.frames
 
-            def changing(*arguments):
-                yield from frames(*arguments)
-                change()
+            def changing(piece, *arguments):
+                yield from frames(piece, *arguments)
+                if piece.source_file == source.name and source.exists():
+                    change()
 
             monkeypatch.setattr(framing, "frames", changing)
         return convert_shard(job)
 
     monkeypatch.setattr(run, "convert_shard", work)
-    manifest = convert([str(source)], str(tmp_path / "s"))
-    counts = manifest.counts
-    assert (counts.used, counts.rejected) == ((9, 0) if what == "longer" else (0, 1))
     words = {"longer": "", "gone": "it is gone", "shorter": "it changed", "touched": "it changed"}
+    if is_sole and what != "longer":
+        with pytest.raises(ChangedInputError, match=f"{words[what]}.*convert it again"):
+            convert([str(tmp_path / "in")], str(tmp_path / "s"))
+        assert not (tmp_path / "s" / "adp.json").exists()
+        return
+    manifest = convert([str(tmp_path / "in")], str(tmp_path / "s"))
+    counts = manifest.counts
+    read = (9, 0) if what == "longer" else (0, 1)
+    assert (counts.used - (not is_sole), counts.rejected) == read
     assert words[what] in " ".join(manifest.reasons)
 
 

@@ -198,6 +198,7 @@ def _jobs(store: str, plan: ConvertPlan, options: ConvertOptions) -> list[Conver
             keep_raw=options.keep_raw,
             strict=options.strict,
             limits=options.limits,
+            is_sole=len(plan.files) == 1,
         )
         for index, shard in enumerate(plan.shards)
     ]

@@ -48,6 +48,7 @@ class ConvertJob:
         keep_raw: keep the records in the table raw.
         strict: stop at the first loss or reject.
         limits: limits of the conversion.
+        is_sole: whether there is no other file than its; one that changes then ends the run.
     """
 
     index: int
@@ -58,6 +59,7 @@ class ConvertJob:
     keep_raw: bool
     strict: bool
     limits: ConvertLimits
+    is_sole: bool = False
 
     def without(self, change: ChangedInputError) -> ConvertJob:
         """The same, but a file is rejected, and so are those that belong together with it."""
@@ -129,7 +131,7 @@ def convert_shard(job: ConvertJob) -> ShardResult:
 
     Raises:
         ConversionLossError: with ``strict``, at the first loss or reject.
-        ChangedInputError: with ``strict``, a file changed.
+        ChangedInputError: a file changed, with ``strict`` or as the only one.
     """
     # Rows are many small dicts without cycles; the cycle collector would walk them over and over.
     collecting = gc.isenabled()
@@ -140,7 +142,7 @@ def convert_shard(job: ConvertJob) -> ShardResult:
             try:
                 return worker.run()
             except ChangedInputError as change:
-                if job.strict:
+                if job.strict or job.is_sole:
                     raise
                 worker.writer.discard()
                 job = job.without(change)
