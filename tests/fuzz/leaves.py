@@ -29,7 +29,7 @@ BLOBS = frozenset({"data", "base64", "file_data"})
 JOINED_COLUMNS = ("source_id", "session_id", "target_id", "target_path", "text", "reasoning")
 """Columns whose values may be made of several values of the source."""
 
-_ATTACHMENT = re.compile("attachment://[0-9a-f]{32}")
+_ATTACHMENT = re.compile("(?:attachment|tc)://[0-9a-f]{32}")
 """In logs of Inspect: the contents stand in its place."""
 
 _NUMBER = re.compile(r"-?[0-9]{1,20}(\.[0-9]+)?[eE][+-]?[0-9]{1,4}|NaN|-?Infinity")
@@ -84,7 +84,9 @@ def lost(data: bytes, reading: Reading) -> list[str]:
         path, key, value = todo.pop(0)
         if value in ("", None) or isinstance(value, bool) or _last(key) in DECIDING:
             continue
-        word = _ATTACHMENT.sub("", _word(value))
+        word = _word(value)
+        if len(pieces := _ATTACHMENT.split(word)) > 1 and all(it in texts for it in pieces):
+            continue
         if word in kept or any(path.startswith(place) for place in reported):
             continue
         if (len(word) > 2 or not word.isalnum()) and word in texts:  # joined with others in a cell
