@@ -173,8 +173,8 @@ class ResponseItems:
         step = self.turn()
         pieces = [*source.objects("summary"), *source.objects("content")]
         texts = [piece.text("text") for piece in pieces]
-        if isinstance(plain := source.text("content", "text"), str):
-            step.parts.reasoning(self.blocks.builder.text(plain))
+        if plain := source.text("content", "text"):
+            texts.insert(0, plain)
         take_tokens(source, step.columns)
         rest = source.rest()
         for piece in pieces:
