@@ -40,13 +40,14 @@ def main() -> int:
         paths = {file.source_file: str(options.data / file.source_file) for file in files}
         present = [path for path in paths.values() if Path(path).is_file()]
         subprocess.run([options.python, str(SCRIPT), str(out), *present], check=True)
-        rivals = json.loads(out.read_text(encoding="utf-8"))
+        text = out.read_text(encoding="utf-8")
+        rivals = json.loads(text.replace(f"{options.data}/", ""))  # figures name no folder of ours
     rows: dict[str, dict[str, Any]] = {}
     for file in files:
         ours = (
             {"calls": file.calls} if file.trajectories else {"error": file.reason, "crash": False}
         )
-        others = rivals["files"].get(paths[file.source_file], {})
+        others = rivals["files"].get(file.source_file, {})
         rows[file.source_file] = {"adp": ours, **others}
     totals = {name: summary(name, rows) for name in ("adp", *RIVALS)}
     for name, total in totals.items():
