@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from adp_schema.errors import (
         AdpError,
         AmbiguousFormatError,
+        ChangedInputError,
         ConversionLossError,
         DamagedStoreError,
         EmptyResultError,
@@ -58,6 +59,7 @@ __all__ = [
     "TABLES",
     "AdpError",
     "AmbiguousFormatError",
+    "ChangedInputError",
     "ConversionLossError",
     "Converter",
     "DamagedStoreError",
@@ -103,7 +105,8 @@ __all__ = [
 _NAMES = {
     "builder": ("Origin", "RowBuilder"),
     "errors": (
-        *("AdpError", "AmbiguousFormatError", "ConversionLossError", "FindingsError", "HubError"),
+        *("AdpError", "AmbiguousFormatError", "ChangedInputError", "ConversionLossError"),
+        *("FindingsError", "HubError"),
         *("DamagedStoreError", "EmptyResultError", "IdTakenError", "RecipeError", "SealedError"),
         *("InputError", "MissingExtraError", "NothingNewError", "OutputExistsError"),
         *("QueryError", "QueryTimeoutError", "RecordError", "SchemaError", "StoreError"),

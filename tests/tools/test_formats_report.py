@@ -30,7 +30,7 @@ def data(tmp_path):
         shutil.copy(EXAMPLES / name, target)
         answers[target.name] = answer
     for name, answer in {
-        "codex": "known: codex",
+        "android_control": "known: android_control",
         "crush_db": "known: crush_db",
         "json_schema": "no trace: json_schema",
         "text": "no trace: text",
@@ -86,7 +86,7 @@ def test_two_kinds_at_once_are_a_fault(data, monkeypatch):
     folder, _ = data
     kinds = formats_report.kinds_of
     monkeypatch.setattr(formats_report, "kinds_of", lambda head: kinds(head) * 2)
-    assert name_file(folder / "codex" / "file.jsonl").text == "two kinds at once"
+    assert name_file(next((folder / "android_control").iterdir())).text == "two kinds at once"
 
 
 def test_compare_says_what_differs():
