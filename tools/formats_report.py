@@ -27,6 +27,9 @@ from adp.workflows.doctor import diagnose
 from adp_schema.errors import AdpError
 from tools.markdown import table
 
+TABLES = ("formats", "formats_new")
+"""Folders of samples of formats, of which each file gets a row."""
+
 EXPECTED = Path(__file__).parents[1] / "tests" / "formats_expected.json"
 
 
@@ -76,10 +79,23 @@ def _not_read(path: Path, kind: KnownFormat | None, why: str) -> Answer:
     text = path.read_bytes().removeprefix(b"\xef\xbb\xbf").lstrip()
     if text[:1] in (b"{", b"["):
         try:
-            json.loads(text)
+            _parse(text)
         except (ValueError, RecursionError) as error:
             return Answer("malformed", str(error))
     return Answer("unknown", why.removeprefix(f"{path}: "))
+
+
+def _parse(text: bytes) -> None:
+    """Parse a document, or lines that are one each."""
+    try:
+        json.loads(text)
+    except ValueError:
+        first, *more = text.splitlines()
+        if not more:
+            raise
+        for line in (first, *more):
+            if line.strip():
+                json.loads(line)
 
 
 def compare(answers: dict[str, Answer], expected: dict[str, str]) -> list[str]:
@@ -115,7 +131,7 @@ def folder_table(folder: Path) -> list[str]:
 
 
 def main() -> int:
-    """Name the files, print the table and the differences."""
+    """Name the files; print the differences, and the table of those in folders of formats."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("data", type=Path, help="folder of files")
     parser.add_argument("--expected", type=Path, default=EXPECTED, help="list of the answers")
@@ -140,6 +156,9 @@ def main() -> int:
     wrong = compare(answers, expected)
     for line in wrong:
         print(f"WRONG {line}")
+    for name in TABLES:
+        if (options.data / name).is_dir():
+            print("\n".join(folder_table(options.data / name)))
     print(f"{len(answers)} files, {len(wrong)} answers that differ from {options.expected.name}")
     return 1 if wrong else 0
 

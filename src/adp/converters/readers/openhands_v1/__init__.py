@@ -23,7 +23,7 @@ from adp.converters.readers.openhands_v1.turns import SdkTurns
 from adp.converters.reading import BRACE, BRACKET, QUOTE
 from adp_schema import jsontext
 from adp_schema.model import Columns
-from adp_schema.protocols import Match
+from adp_schema.protocols import Match, SkipRecordError
 
 _STATE = "base_state.json"
 
@@ -84,7 +84,13 @@ class OpenHandsSdkLog(SdkTurns):
             self._steps[native] = self.run.steps[-1]
 
     def finish(self) -> None:
-        """Give the run the totals of its last state."""
+        """Give the run the totals of its last state.
+
+        Raises:
+            SkipRecordError: there is nothing but a state.
+        """
+        if not self.run.steps:
+            raise SkipRecordError("the state of a conversation without its events")
         self._spent.finish(self.run.columns)
 
     def system_prompt(self, source: SourceObject) -> None:
