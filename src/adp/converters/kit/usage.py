@@ -111,7 +111,7 @@ def _number(record: SourceObject, places: tuple[str, ...]) -> int | None:
     for place in places:
         inner, name = record, place
         if "." in place:
-            if place.partition(".")[0] not in record.values:
+            if place not in record.values and place.partition(".")[0] not in record.values:
                 continue
             inner, name = _place(record, place)
         value = inner.integer_at(name)
