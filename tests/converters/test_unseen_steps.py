@@ -66,8 +66,8 @@ def check_reasons(reasons: dict[str, str]) -> None:
 
 def test_a_chat_has_only_what_a_model_saw():
     record, reasons = written("openai_chat", log())
-    said = [(message["role"], message["content"]) for message in record["messages"]]
-    assert said == [
+    messages = [(message["role"], message["content"]) for message in record["messages"]]
+    assert messages == [
         ("user", "hello"),
         ("assistant", None),
         ("tool", "a picture"),
