@@ -114,6 +114,9 @@ def _show(report: ExportReport, out: str, *, no_branches: bool) -> None:
     if NOTHING in report.losses:
         say(f"{counted(report.losses[NOTHING], 'run is', 'runs are')} left out, without a message")
     top("lost (path: reason)", report.losses)
+    if report.next is not None:
+        first = "" if report.files == 1 else f" (the first of {report.files:,} files)"
+        say(f"next: {report.next}{first}")
 
 
 def _rows(

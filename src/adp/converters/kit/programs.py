@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 
@@ -18,13 +19,12 @@ class SessionProgram:
             what its command takes, where that is no path.
         command: how to go on, with ``{file}``, ``{session}`` and ``{folder}``, which is where the
             path in ``files`` begins.
-        framing: the framing of such a file.
-        kept_files: paths of files that stay as they are, though the command does not take them.
+        kept_files: the end of the path of files beside sessions, which keep their names in the
+            folder of the session; the command does not take them.
     """
 
     files: re.Pattern[str]
     command: str
-    framing: str = "session"
     kept_files: re.Pattern[str] | None = None
 
     def finds(self, path: str, framing: str | None) -> bool:
@@ -34,9 +34,7 @@ class SessionProgram:
             path: its path.
             framing: how records stand in it.
         """
-        if framing != self.framing:
-            return False
-        return any(names and names.search(path) for names in (self.files, self.kept_files))
+        return framing == "session" and self.files.search(path) is not None
 
     def go_on(self, folder: Path, path: str) -> str | None:
         """How to go on with a session; None for a file that the program does not look for.
@@ -46,16 +44,20 @@ class SessionProgram:
             path: the file of a session below it.
         """
         match = self.files.search(path)
-        if match is None:
+        session = "" if match is None else match.groupdict("").get("session")
+        if match is None or session == "":
             return None
-        session = match.groupdict().get("session", "")
-        above = folder / path[: match.start()]
-        return self.command.format(file=folder / path, session=session, folder=above)
+        above = quote(str(folder / path[: match.start()]))
+        file = quote(str(folder / path))
+        return self.command.format(file=file, session=session, folder=above)
 
 
 PROGRAMS = {
     "claude_code": SessionProgram(
-        re.compile(rf"(?<![^/])(?:-|[A-Za-z]--)[^/]*/(?P<session>{_UUID})\.jsonl$"),
+        re.compile(
+            r"(?<![^/])(?:-|[A-Za-z]--)[^/]*/"
+            rf"(?:(?P<session>{_UUID})|(?:.+/)?agent-[^/]+)\.jsonl$"
+        ),
         "copy what is in {folder} to ~/.claude/projects, then, in the folder of the session: "
         "claude --resume {session}",
         kept_files=re.compile(r"(?<![^/])agent-[^/]+\.jsonl$"),
@@ -67,9 +69,8 @@ PROGRAMS = {
         ),
         "copy what is in {folder} to ~/.codex, then: codex resume {session}",
     ),
-    "opencode": SessionProgram(
-        re.compile(r"[^/]+\.json$"), "opencode import {file}", framing="json"
-    ),
+    # A document of the source is laid out otherwise, and `opencode import` takes any path.
+    "opencode": SessionProgram(re.compile(r"[^/]+\.json$"), "opencode import {file}"),
     "pi": SessionProgram(re.compile(r"(?<![^/])--[^/]*--/[^/]+\.jsonl$"), "pi --session {file}"),
 }
 """Format -> the program that goes on with its sessions."""
