@@ -13,6 +13,7 @@ from adp.cli.text import counted, epilog, print_json, progress_bar, say
 from adp.converters.branches import LONELY
 from adp.converters.export import ExportReport
 from adp.converters.export import export as write
+from adp.converters.records import NOTHING
 from adp.converters.registry import formats
 from adp.trainers.export.registry import exporters, is_exporter
 from adp.trainers.export.run import export_rows
@@ -110,7 +111,12 @@ def _show(report: ExportReport, out: str, *, no_branches: bool) -> None:
     if LONELY in report.losses:
         lonely = counted(report.losses[LONELY], "branch", "branches")
         say(f"{lonely} among them; --no-branches leaves them out")
+    if NOTHING in report.losses:
+        say(f"{counted(report.losses[NOTHING], 'run is', 'runs are')} left out, without a message")
     top("lost (path: reason)", report.losses)
+    if report.next is not None:
+        first = "" if report.files == 1 else f" (the first of {report.files:,} files)"
+        say(f"next: {report.next}{first}")
 
 
 def _rows(

@@ -9,7 +9,7 @@ are written again beside a file of the same format.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
@@ -17,25 +17,33 @@ from typing import Any, BinaryIO
 
 from adp.converters import json_layout as styles
 from adp.converters.branches import count
-from adp.converters.file_names import session_name
+from adp.converters.export_names import (
+    Sources,
+    file_of,
+    is_same,
+    one_a_file,
+    safe,
+    session_file,
+    target_names,
+)
 from adp.converters.files.writing import (
     compression_of,
     open_target,
     without_compression,
     written_whole,
 )
+from adp.converters.kit.programs import PROGRAMS
 from adp.converters.kit.written_names import NamedRun
 from adp.converters.pairs import RecordPairs
 from adp.converters.records import RecordWriter
 from adp.converters.registry import formats
-from adp.converters.trajectories_by_file import NAMING, FileOf, TrajectoryFiles
+from adp.converters.trajectories_by_file import NAMING, TrajectoryFiles
 from adp.converters.user_format import check_written
 from adp.core.progress import Progress, Silent
 from adp.stores.locks import alone
 from adp_schema.errors import (
     ConversionLossError,
     OutputExistsError,
-    StoreError,
     UsageError,
     unknown_name,
 )
@@ -44,12 +52,6 @@ from adp_schema.model import Trajectory
 from adp_schema.protocols import Converter
 from adp_schema.store import Store
 from adp_schema.verification import cannot_write
-
-_SUFFIXES = {
-    **{"jsonl": ".jsonl", "json_array": ".json", "json": ".json", "parquet": ".parquet"},
-    "session": ".jsonl",
-    "sqlite": ".jsonl",
-}
 
 
 @dataclass
@@ -61,12 +63,14 @@ class ExportReport:
         records: number of records in them.
         branches_left_out: branches, and rejected sides of preference pairs, that no record holds.
         losses: what the format could not hold: ``path: reason`` -> number of times.
+        next: how a program goes on with the first session; None where the format has no program.
     """
 
     files: int = 0
     records: int = 0
     branches_left_out: int = 0
     losses: dict[str, int] = field(default_factory=dict)
+    next: str | None = None
 
 
 @alone
@@ -115,22 +119,24 @@ def export(
     sources = _sources(store)
     files = TrajectoryFiles(
         store,
-        _file_of(single, converter, sources),
+        file_of(single, converter, sources),
         branches=branches is not False,
-        columns=NAMING if _session_file(converter) is None else len(NamedRun._fields),
+        columns=NAMING if session_file(converter) is None else len(NamedRun._fields),
     )
     reporter.total(store.manifest.counts.trajectories - files.left_out)
     pairs = RecordPairs(store.scan("pairs").collect().to_arrow() if store.files("pairs") else None)
     writer = RecordWriter(converter, losses, flavour=flavour, pairs=pairs, rows=branches is True)
-    targets = _targets(files.names, converter, sources, single)
+    program = PROGRAMS.get(converter.name)
+    targets = target_names(files.names, converter, sources, single)
     try:
         for name, trajectories in files:
             source = None if single else sources.get(name)
             target = folder / targets[name]
-            same = _is_same(source, converter)
-            scribe = _Scribe(converter, writer, losses, strict, reporter, folder if same else None)
+            same = is_same(source, converter)
+            side_folder = _side_folder(folder, name, source) if same else None
+            scribe = _Scribe(converter, writer, losses, strict, reporter, side_folder)
             records = scribe.records(trajectories)
-            if _one_a_file(converter):
+            if one_a_file(converter):
                 first = list(islice(records, 1))
                 if not first:  # a branch that is left out
                     continue
@@ -139,6 +145,8 @@ def export(
             with written_whole(target) as staged:
                 report.records += _write(staged, target, records, source, converter)
             report.files += 1
+            if program is not None and report.next is None:
+                report.next = program.go_on(folder, targets[name])
     except OSError as error:
         raise cannot_write(folder, error) from error
     writer.finish()
@@ -160,97 +168,16 @@ def stop_at_loss(losses: Losses, strict: bool, of: str | None, converter: Conver
         raise ConversionLossError(f"{of}: {converter.name} cannot hold {path}: {reason} (--strict)")
 
 
-def _file_of(
-    single: str | None, converter: Converter, sources: dict[str, dict[str, Any]]
-) -> FileOf:
-    """The key that tells the trajectories of one output file from those of the others."""
-    if single is not None:
-        return lambda _: single
-    session_file = _session_file(converter)
-    made: dict[str, str] = {}
-    files: dict[str | None, str] = {}
-
-    def file_of(run: NamedRun) -> str:
-        name, trajectory_id = run.source_file or "trajectories", run.trajectory_id or ""
-        if not _one_a_file(converter) or _is_same(sources.get(name), converter):
-            return name
-        session = session_name(trajectory_id, run.dataset)
-        if session_file is None:
-            file = f"{session}{_SUFFIXES[converter.container]}"
-            return f"{without_compression(Path(name)).with_suffix('')}/{file}"
-        branch = Trajectory(branch_kind=run.branch_kind, source_format=run.source_format)
-        file = files.get(run.parent_id, "") if run.parent_id is not None else ""
-        if not file or not converter.embeds(branch):
-            file = session_file(run)
-            if made.setdefault(file, trajectory_id) != trajectory_id:
-                file = f"{session}/{file}"
-        files[run.trajectory_id] = file
-        return file
-
-    return file_of
+def _side_folder(folder: Path, name: str, source: dict[str, Any] | None) -> Path:
+    """The folder that paths of side files are relative to, which have the names of the source."""
+    path = "" if source is None else source["source_file"]
+    return folder / safe(name.removesuffix(path)) if path and name.endswith(path) else folder
 
 
-def _session_file(converter: Converter) -> Callable[[NamedRun], str] | None:
-    """How a format names the file of a session, where its program asks for a certain name."""
-    return getattr(converter, "session_file", None)
-
-
-def _is_same(source: dict[str, Any] | None, converter: Converter) -> bool:
-    """Whether a file is of the format that is written, which gives it its layout again."""
-    anew = getattr(converter, "written_anew", False)
-    return source is not None and source["source_format"] == converter.name and not anew
-
-
-def _one_a_file(converter: Converter) -> bool:
-    """Whether each trajectory gets a file of its own."""
-    return converter.container == "session" or getattr(converter, "file_a_trajectory", False)
-
-
-def _targets(
-    names: list[str], converter: Converter, sources: dict[str, dict[str, Any]], single: str | None
-) -> dict[str, str]:
-    """The output file of each input file.
-
-    Raises:
-        StoreError: two would have the same.
-    """
-    targets: dict[str, str] = {}
-    taken: dict[str, str] = {}
-    for name in names:
-        target = _target_name(name, sources.get(name), converter, single)
-        if target in taken:
-            advice = "use --single FILE together with -o"
-            if _one_a_file(converter):
-                advice = f"choose another format, {converter.name} has one session a file"
-            raise StoreError(
-                f"two files of the store, {taken[target]} and {name}, would both become {target}; "
-                f"{advice}"
-            )
-        targets[name], taken[target] = target, name
-    return targets
-
-
-def _sources(store: Store) -> dict[str, dict[str, Any]]:
+def _sources(store: Store) -> Sources:
     """The input files of a store by path."""
     rows = store.scan("sources").collect().to_dicts()
     return {row["source_file"]: row for row in rows}
-
-
-def _target_name(
-    name: str, source: dict[str, Any] | None, converter: Converter, single: str | None
-) -> str:
-    """Relative path of an output file, without a way out of the folder."""
-    path = _safe(name)
-    if source is not None and source["framing"] == "sqlite":
-        return str(path.with_suffix(_SUFFIXES["sqlite"])) if not single else str(path)
-    if single or _is_same(source, converter) or _session_file(converter) is not None:
-        return str(path)
-    return str(without_compression(path).with_suffix(_SUFFIXES[converter.container]))
-
-
-def _safe(name: str) -> Path:
-    """A relative path without a way out of its folder."""
-    return Path(*[part for part in Path(name).parts if part not in ("..", "/", "\\")])
 
 
 def _check_flavour(converter: Converter, flavour: str | None) -> None:
@@ -264,9 +191,9 @@ def _check_flavour(converter: Converter, flavour: str | None) -> None:
 def _check_single(converter: Converter, single: str | None) -> None:
     if single is None:
         return
-    if str(_safe(single)) != single:
+    if str(safe(single)) != single:
         raise UsageError(f"--single names a file in the folder of -o, not {single}")
-    if _one_a_file(converter):
+    if one_a_file(converter):
         raise UsageError(f"{converter.name} has one session a file; leave out --single")
 
 
@@ -309,7 +236,7 @@ class _Scribe:
             if self.side_folder is None:
                 self.losses.add(f"$.side_files.{name}", "it is written beside its own file only")
                 continue
-            target = self.side_folder / _safe(name)
+            target = self.side_folder / safe(name)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(data)
 
@@ -322,7 +249,7 @@ def _write(
     converter: Converter,
 ) -> int:
     """Write one file and return the number of records; the name of ``target`` says how."""
-    same = _is_same(source, converter)
+    same = is_same(source, converter)
     framing = source["framing"] if source is not None and same else None
     if framing is None:
         framing = "parquet" if target.suffix == ".parquet" else converter.container

@@ -12,12 +12,16 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from adp.converters.branches import LEFT_OUT, count, report_parent, with_branches
+from adp.converters.kit.programs import PROGRAMS
 from adp.converters.pairs import RecordPairs, is_rejected
 from adp.converters.unwritten_columns import report_columns
 from adp.converters.via_atif import ATIF, without_made
 from adp_schema.losses import Losses
-from adp_schema.model import Pair, Trajectory
+from adp_schema.model import Pair, Step, Trajectory
 from adp_schema.protocols import Converter
+
+NOTHING = "$: nobody says anything in it, so there is no session to write; it is left out"
+"""The loss of a run of another format that would make a session without messages."""
 
 _ASK = "it is left out; --branches rows writes it as a record of its own"
 
@@ -67,7 +71,10 @@ class RecordWriter:
                 without_made(trajectory)
             self._pairs.hang(trajectory)
             reason = None if self._rows else self._no_row(trajectory)
-            if reason is None:
+            if reason is None and self._is_empty(trajectory):
+                record = None
+                self._losses.add("$", NOTHING.removeprefix("$: "))
+            elif reason is None:
                 record = self._converter.write(trajectory, self._losses, *self._words)
                 report_parent(trajectory, self._losses)
                 self._report_pairs(trajectory, "$")
@@ -88,6 +95,14 @@ class RecordWriter:
         """Report the pairs of which nothing was written."""
         for index in range(self._pairs.left()):
             self._losses.add(f"$.pairs[{index}]", "none of its trajectories is written")
+
+    def _is_empty(self, trajectory: Trajectory) -> bool:
+        """Whether a program would find no message in the session of a run of another format."""
+        if self._converter.name not in PROGRAMS or trajectory.branches:
+            return False
+        if trajectory.source_format == self._converter.name or trajectory.early_observations:
+            return False
+        return not any(_is_written(step) for step in trajectory.steps)
 
     def _no_row(self, trajectory: Trajectory) -> str | None:
         """Why a trajectory is no record of its own; None when it is one."""
@@ -126,3 +141,9 @@ class RecordWriter:
         """The columns of a pair that the record of a trajectory says."""
         carried = getattr(self._converter, "pair_columns", None)
         return frozenset() if carried is None else frozenset(carried(trajectory, pair))
+
+
+def _is_written(step: Step) -> bool:
+    """Whether a session of a program has something of a step of another format."""
+    is_message = step.kind not in ("event", "context_edit")
+    return is_message or bool(step.observations) or step.edit_summary is not None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from adp.converters.unwritten_columns import report_columns
+from adp.converters.unwritten_columns import REASON, report_columns
 from adp_schema import jsontext
-from adp_schema.extra_column import Extra, original
+from adp_schema.extra_column import Extra, original, unpack
 from adp_schema.losses import Losses
 from adp_schema.model import Observation, Step, Trajectory
 from adp_schema.parts import Part, resolve
@@ -25,6 +25,32 @@ def rows_of(run: Trajectory) -> Iterator[tuple[Step | Observation, str]]:
         path = f"$.steps[{index}]"
         yield step, path
         yield from observations_of(step.observations, f"{path}.observations")
+
+
+def is_seen(step: Step) -> bool:
+    """Whether a step is a message that a model saw or wrote."""
+    return step.kind not in ("event", "context_edit") and step.visibility not in ("user", "none")
+
+
+def leave_out(step: Step, path: str, losses: Losses) -> None:
+    """Report a step that no model saw, which is not written, with all that it says."""
+    if step.kind in ("event", "context_edit"):
+        losses.add(f"{path}.kind", f"a step of kind {step.kind}, which no model saw, is left out")
+    else:
+        losses.add(f"{path}.visibility", "a step that no model saw is left out")
+    report_columns(step, frozenset({"source", "kind", "visibility"}), path, losses)
+    report_left_parts(step, path, losses)
+
+
+def report_left_parts(row: Step | Observation, path: str, losses: Losses) -> None:
+    """Report media and other parts of a row that is left out, and the calls of a step."""
+    for index, part in enumerate(parts_of(row, row.text, unpack(row.extra))):
+        if part.type in ("media", "opaque"):
+            losses.add(f"{path}.content[{index}]", REASON)
+    for index, call in enumerate(row.calls if isinstance(row, Step) else ()):
+        place = f"{path}.calls[{index}]"
+        losses.add(f"{place}.name", "the call is left out with its step")
+        report_columns(call, frozenset({"name"}), place, losses)
 
 
 def observations_of(rows: list[Observation], path: str) -> Iterator[tuple[Observation, str]]:

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 import adp
 from adp.converters.files.limits import ConvertLimits
 from adp.converters.inputs import collect
-from adp.converters.kit.api_parts import is_seen
 from adp.converters.plan import choose
 from adp.converters.registry import BUILTIN, formats
+from adp.converters.writing import is_seen
 from adp_schema.errors import RecordError
 from adp_schema.losses import Losses
 from adp_schema.protocols import SkipRecordError

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from adp.converters.kit.api_parts import is_seen
+from adp.converters.writing import is_seen
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.model import Media, Observation, Step, Trajectory
 from adp_schema.parts import JOINT, Parts

@@ -41,11 +41,6 @@ class ApiPart:
         return words
 
 
-def is_seen(step: Step) -> bool:
-    """Whether a step is a message that a model saw or wrote."""
-    return step.kind not in ("event", "context_edit") and step.visibility not in ("user", "none")
-
-
 def is_turn(row: Step | Observation) -> bool:
     """Whether a row is a turn of the model."""
     return isinstance(row, Step) and row.source == "agent"

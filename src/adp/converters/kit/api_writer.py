@@ -13,13 +13,21 @@ from msgspec import Raw
 
 from adp.converters.call_ids import CallIds
 from adp.converters.json_objects import write_time
-from adp.converters.kit.api_parts import ApiPart, is_seen, name_of
+from adp.converters.kit.api_parts import ApiPart, name_of
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.usage import UsageKeys, set_usage
 from adp.converters.reading import BRACE
 from adp.converters.scalars import is_null
 from adp.converters.unwritten_columns import REASON, report_columns
-from adp.converters.writing import parts_of, report_beside, rows_of, spoken_text, string
+from adp.converters.writing import (
+    is_seen,
+    parts_of,
+    report_beside,
+    report_left_parts,
+    rows_of,
+    spoken_text,
+    string,
+)
 from adp_schema import jsontext, media
 from adp_schema.extra_column import Extra, original, unpack
 from adp_schema.losses import Losses
@@ -100,13 +108,7 @@ class ApiWriter:
     def leave_out(self, row: Step | Observation, path: str) -> None:
         """Report all that a row says, of a step with its calls."""
         report_columns(row, frozenset(), path, self.losses)
-        for index, part in enumerate(parts_of(row, row.text, unpack(row.extra))):
-            if part.type in ("media", "opaque"):
-                self.losses.add(f"{path}.content[{index}]", REASON)
-        for index, call in enumerate(row.calls if isinstance(row, Step) else ()):
-            place = f"{path}.calls[{index}]"
-            self.losses.add(f"{place}.name", "the call is left out with its step")
-            report_columns(call, frozenset({"name"}), place, self.losses)
+        report_left_parts(row, path, self.losses)
 
     def report(self, row: Row, path: str, carried: frozenset[str]) -> None:
         """Report what the format does not say of a row; ``extra`` is for `kept`."""

@@ -17,6 +17,8 @@ from adp.converters.via_atif import came_from, kept_extra
 from adp.converters.writing import (
     arrange,
     in_order,
+    is_seen,
+    leave_out,
     report_beside,
     rows_of,
     string,
@@ -75,6 +77,7 @@ class ChatWriter:
         self.native = native
         self._keeps = native or came_from(trajectory, self.name)
         self._ids = CallIds(trajectory, losses, native=native)
+        self._left_out: set[tuple[int | None, int | None]] = set()
 
     def extra(self, row: Row) -> Extra:
         """A row's ``extra``; the form of another format means nothing here."""
@@ -109,8 +112,15 @@ class ChatWriter:
         return known
 
     def rows(self) -> Iterator[tuple[Step | Observation, dict[str, Any]]]:
-        """Each step and observation in order, with its message."""
+        """Each step and observation in order, with its message.
+
+        Steps that no model saw are left out: they would stand between a call and its result.
+        """
         for row, path in rows_of(self.trajectory):
+            if isinstance(row, Step) and not self._keeps and not is_seen(row):
+                self._left_out.update((call.step, call.call) for call in row.calls)
+                leave_out(row, path, self.losses)
+                continue
             write: Any = self._step if isinstance(row, Step) else self._result
             yield row, write(row, path)
 
@@ -130,6 +140,8 @@ class ChatWriter:
             "role": string(role),
             "content": self._content(step, extra, path),
         }
+        if known["content"] is None and not self._keeps and step.source != "agent":
+            known["content"] = ""  # only an assistant's message may go without
         if step.actor is not None:
             known["name"] = string(original(step, "actor", extra))
         if step.reasoning is not None:
@@ -255,7 +267,12 @@ class ChatWriter:
         return jsontext.string(loose)
 
     def answered(self, row: Observation, extra: Extra, path: str) -> str | None:
-        """The id of the call that a result answers, as the target writes it."""
+        """The id of the call that a result answers, as the target writes it; None without it."""
+        if row.call_step is not None and (row.call_step, row.call) in self._left_out:
+            for column in ("call_id", "native_call_id"):
+                if getattr(row, column) is not None:
+                    self.losses.add(f"{path}.{column}", "the call that it answers is left out")
+            return None
         answered = self._ids.answered(row, extra, path)
         if not self.native and answered is not None and row.call_step is None:
             column = "call_id" if row.call_id is not None else "native_call_id"

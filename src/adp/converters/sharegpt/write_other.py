@@ -26,7 +26,7 @@ from adp.converters.text_calls import (
     find_tagged,
 )
 from adp.converters.unwritten_columns import REASON, report_columns
-from adp.converters.writing import parts_of, report_beside, spoken_text
+from adp.converters.writing import is_seen, leave_out, parts_of, report_beside, spoken_text
 from adp_schema import jsontext, media
 from adp_schema.extra_column import Extra, original, unpack
 from adp_schema.losses import Losses
@@ -145,8 +145,9 @@ class OtherFormatWriter:
     # ---- steps -----------------------------------------------------------------------------
 
     def _step(self, step: Step, path: str) -> None:
-        if step.kind in ("context_edit", "event"):
-            self._losses.add(f"{path}.kind", f"a step of kind {step.kind} becomes a turn")
+        if not is_seen(step):
+            leave_out(step, path, self._losses)
+            return
         agent = step.source == "agent"
         report_columns(step, _STEP | {"reasoning"} if agent else _STEP, path, self._losses)
         if agent:
