@@ -56,8 +56,17 @@ before it is read: a line of JSON lines, an item of a JSON array, a JSON value, 
 `container = "sqlite"` a record is a session of a database, as
 `database = SqliteShape(root="session", key="id", children={"message": "session_id"})` says
 (`adp.converters.files.sqlite`): `{"session": {...}, "message": [{...}, ...]}`, with blobs as
-`{"$base64": ...}`. A value that no
-column takes (another word, another type) ends the conversion with the name of the column. It is pure: no files, clock or randomness.
+`{"$base64": ...}`. It is pure: no files, clock or randomness.
+
+| a column of | takes |
+|---|---|
+| times | a `datetime`, such as `datetime.fromisoformat("2026-01-31T09:30:00Z")` (one without a zone is UTC), or whole microseconds since 1970 in UTC |
+| JSON text | a `str`: `json.dumps(value)`; `extra_column.pack` makes it for `extra` |
+| some words, such as `source` and `kind` | one of the words in [schema.md](schema.md) |
+
+Steps and observations also take `timestamp_text`, the time as the source wrote it, and
+`timestamp_zone_known`. A record with a value that its column does not take (another type, another
+word) is a reject whose reason says which column takes what.
 `adp conformance` proves that no leaf of your samples is lost in silence.""",
     "exporter": """An exporter says what it takes (`chats`, `pairs` or `prompts`) and how it carries the loss
 mask (`tokens`, `weights`, `binary`, `last`, `all`); the runner refuses or expands what the format

@@ -46,7 +46,7 @@ def test_what_is_lost_in_silence_is_found(named):
     format_name, file = named
     report = conformance(format_name, [file])
     assert (report.files, report.records, report.used) == (1, 3, 2)
-    assert report.reasons == {"KeyError: 'text'": 1}
+    assert report.reasons == {"the reader looks for 'text', which is not there (KeyError)": 1}
     outcomes = {path.path: path.outcome for path in report.paths}
     assert outcomes == {
         "$.id": "column",
