@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import resources
 from string import Template
 
+from adp.curation.op_columns import RESERVED
 from adp.workflows.new_plugin import PLUGINS
 
 _INTRO = """# Plug-ins
@@ -95,6 +96,17 @@ with text or calls. It serves many episodes at once, so it keeps nothing about o
 }
 
 
+def _reserved_columns() -> list[str]:
+    """What the columns of an op must not be called."""
+    names = ", ".join(f"`{name}`" for name in sorted(RESERVED))
+    return [
+        "Two columns of one name are an error. `as: NAME`, beside the op in the recipe and not in its",
+        "options, puts a name before its columns: `- mine.py:OP: {limit: 3}` with `as: first` below it",
+        f"gives `first_steps`. Every trajectory has these columns already: {names}.",
+        "",
+    ]
+
+
 def plugins_page() -> str:
     """The page."""
     templates = resources.files("adp.workflows.plugin_templates")
@@ -106,6 +118,7 @@ def plugins_page() -> str:
         shown = Template(call).substitute(module="adp_mine")
         lines += [
             *(f"## {kind.capitalize()}", "", _RULES[kind], ""),
+            *(_reserved_columns() if kind == "op" else ()),
             *("```python", module, "```", "", f"    {shown}", ""),
         ]
     lines += [
