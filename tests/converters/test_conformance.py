@@ -160,7 +160,8 @@ def test_leaves_of_rejected_records_are_not_tested(tmp_path, named, capsys):
         ("$.texts[*].x", 0, "some.jsonl#2")
     ]
     assert main(["conformance", named[0], str(file)]) == 8
-    shown = capsys.readouterr().out
+    shown, error = capsys.readouterr()
+    assert error == "error: 3 records are rejected, and what is in such is not tested\n"
     assert "1 used + 0 skipped + 3 rejected" in shown
     assert "1 path untested: it is only in records that are rejected" in shown
 

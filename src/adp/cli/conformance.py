@@ -11,6 +11,7 @@ from adp.cli.options import JsonReport
 from adp.cli.text import counted, epilog, human_size, print_json, print_table, progress_bar, say
 from adp.converters.conformance import OUTCOMES, ConformanceReport
 from adp.converters.conformance import conformance as run
+from adp_schema.errors import FindingsError
 
 EPILOG = epilog("adp conformance my_format.py:CONVERTER samples/*.jsonl", 2, 3, 8)
 
@@ -40,8 +41,21 @@ def conformance(
         print_json(asdict(report))
     else:
         _show(report)
-    if report.silent() or report.rejected or not report.used:
-        raise typer.Exit(8)
+    if faults := _faults(report):
+        raise FindingsError("; ".join(faults))
+
+
+def _faults(report: ConformanceReport) -> list[str]:
+    """Why the format is not shown to keep or report every leaf."""
+    faults = []
+    if silent := len(report.silent()):
+        faults.append(f"{counted(silent, 'path')} silent")
+    if report.rejected:
+        were = "record is" if report.rejected == 1 else "records are"
+        faults.append(f"{report.rejected:,} {were} rejected, and what is in such is not tested")
+    if not report.used:
+        faults.append("no record could be used, so nothing is shown")
+    return faults
 
 
 def _show(report: ConformanceReport) -> None:
