@@ -17,7 +17,12 @@ from tools.markdown import NOTE, cell
 def ops_page() -> str:
     """One section an op: what it does, its options, the columns that it adds, cost and source."""
     lines = ["# Ops of curation", "", NOTE, ""]
-    lines += ["[curation.md](curation.md) says how a recipe is written and run.", ""]
+    lines += [
+        "[curation.md](curation.md) says how a recipe is written and run. Where two stages give a"
+    ]
+    lines += ["column of one name, `as` beside the op puts the name of the stage before it:", ""]
+    lines += ["```yaml", "- measure: {}", "  as: before  # its columns are before_tokens and so on"]
+    lines += ["```", ""]
     lines += ["| op | what it does |", "|---|---|"]
     lines += [f"| [{op.name}](#{op.name}) | {cell(op.title)} |" for op in OPS.all()]
     for op in OPS.all():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import resources
 from string import Template
 
+from adp.curation.op_columns import RESERVED
 from adp.workflows.new_plugin import PLUGINS
 
 _INTRO = """# Plug-ins
@@ -56,8 +57,17 @@ before it is read: a line of JSON lines, an item of a JSON array, a JSON value, 
 `container = "sqlite"` a record is a session of a database, as
 `database = SqliteShape(root="session", key="id", children={"message": "session_id"})` says
 (`adp.converters.files.sqlite`): `{"session": {...}, "message": [{...}, ...]}`, with blobs as
-`{"$base64": ...}`. A value that no
-column takes (another word, another type) ends the conversion with the name of the column. It is pure: no files, clock or randomness.
+`{"$base64": ...}`. It is pure: no files, clock or randomness.
+
+| a column of | takes |
+|---|---|
+| times | a `datetime`, such as `datetime.fromisoformat("2026-01-31T09:30:00Z")` (one without a zone is UTC), or whole microseconds since 1970 in UTC |
+| JSON text | a `str`: `json.dumps(value)`; `extra_column.pack` makes it for `extra` |
+| some words, such as `source` and `kind` | one of the words in [schema.md](schema.md) |
+
+Steps and observations also take `timestamp_text`, the time as the source wrote it, and
+`timestamp_zone_known`. A record with a value that its column does not take (another type, another
+word) is a reject whose reason says which column takes what.
 `adp conformance` proves that no leaf of your samples is lost in silence.""",
     "exporter": """An exporter says what it takes (`chats`, `pairs` or `prompts`) and how it carries the loss
 mask (`tokens`, `weights`, `binary`, `last`, `all`); the runner refuses or expands what the format
@@ -86,6 +96,17 @@ with text or calls. It serves many episodes at once, so it keeps nothing about o
 }
 
 
+def _reserved_columns() -> list[str]:
+    """What the columns of an op must not be called."""
+    names = ", ".join(f"`{name}`" for name in sorted(RESERVED))
+    return [
+        "Two columns of one name are an error. `as: NAME`, beside the op in the recipe and not in its",
+        "options, puts a name before its columns: `- mine.py:OP: {limit: 3}` with `as: first` below it",
+        f"gives `first_steps`. Every trajectory has these columns already: {names}.",
+        "",
+    ]
+
+
 def plugins_page() -> str:
     """The page."""
     templates = resources.files("adp.workflows.plugin_templates")
@@ -97,6 +118,7 @@ def plugins_page() -> str:
         shown = Template(call).substitute(module="adp_mine")
         lines += [
             *(f"## {kind.capitalize()}", "", _RULES[kind], ""),
+            *(_reserved_columns() if kind == "op" else ()),
             *("```python", module, "```", "", f"    {shown}", ""),
         ]
     lines += [

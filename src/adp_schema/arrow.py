@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -93,13 +94,47 @@ def json_columns(table: str) -> frozenset[str]:
     )
 
 
+_KINDS: dict[pa.DataType, tuple[str, tuple[type, ...]]] = {
+    pa.string(): ("a text", (str, bytes)),
+    pa.binary(): ("bytes", (bytes, str)),
+    pa.bool_(): ("True or False", (bool,)),
+    pa.int32(): ("a whole number", (int, float)),
+    pa.int64(): ("a whole number", (int, float)),
+    pa.float64(): ("a number", (int, float)),
+    pa.timestamp("us", tz="UTC"): (
+        "a time (a datetime, or whole microseconds since 1970 in UTC)",
+        (datetime, int),
+    ),
+}
+"""Type of a column -> what it takes, and the types of values that may be that."""
+
+
+def _misfit(table: str, column: pa.Field, values: list[Any]) -> str | None:
+    """The sentence for a value of a wrong type; None when its type is not what is wrong."""
+    takes, kinds = _KINDS.get(column.type, ("a list", (list, tuple)))
+    wrong = next((value for value in values if not isinstance(value, (*kinds, type(None)))), None)
+    if wrong is None:
+        return None
+    hint = ""
+    if column.name in json_columns(table):
+        takes, hint = "JSON text", "; use json.dumps"
+    elif datetime in kinds and isinstance(wrong, str):
+        hint = "; datetime.fromisoformat makes one of ISO 8601"
+    return f"column {table}.{column.name} takes {takes}, not {type(wrong).__name__}{hint}"
+
+
 def _array(table: str, column: pa.Field, values: list[Any]) -> pa.Array:
     """A column, checked against the words that it may hold."""
     name = column.name
+    if pa.types.is_list(column.type) and any(isinstance(value, str) for value in values):
+        # Arrow would make a list of its characters.
+        raise SchemaError(f"column {table}.{name} takes a list, not str")
     try:
         array = plain_array(values, column.type)
     except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeError, OverflowError) as error:
-        raise SchemaError(f"column {table}.{name}: {error}") from error
+        raise SchemaError(
+            _misfit(table, column, values) or f"column {table}.{name}: {error}"
+        ) from error
     words = ENUMS.get((table, name))
     if words is not None:
         wrong = set(values) - words - {None}

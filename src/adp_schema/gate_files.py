@@ -222,9 +222,13 @@ def _as_pattern(path: str) -> str:
 RECORD = "curation"
 """Folder of a curated store, or beside it, that holds the record of how it was made."""
 
+_NO_STEPS = "SELECT NULL::BIGINT AS seq, NULL::INTEGER AS step WHERE false"
+
 
 def record_views(root: str) -> list[ExtraView]:
     """The views over the record of a curation: ``ledger``, ``annotations``, ``step_columns``.
+
+    Where no op said anything of steps, ``step_columns`` has no rows.
 
     Args:
         root: path of a store; a URL has none.
@@ -236,5 +240,8 @@ def record_views(root: str) -> list[ExtraView]:
         if (record / "ledger.parquet").is_file():
             names = ("ledger", "annotations", "step_columns")
             files = [(name, record / f"{name}.parquet") for name in names]
-            return [ExtraView(name, str(path)) for name, path in files if path.is_file()]
+            views = [ExtraView(name, str(path)) for name, path in files if path.is_file()]
+            if not files[-1][1].is_file():
+                views.append(ExtraView(names[-1], sql=_NO_STEPS))
+            return views
     return []

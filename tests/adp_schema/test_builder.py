@@ -1,5 +1,7 @@
 """The builder: numbers, pairs, unique ids, roll back, checks."""
 
+from datetime import datetime
+
 import pytest
 
 from adp_schema.builder import Origin, RowBuilder
@@ -123,6 +125,41 @@ def test_wrong_words_and_columns_are_refused():
     builder.finish()
     with pytest.raises(SchemaError, match="colour"):
         builder.tables()
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        (
+            {"started_at": "2026-01-31T09:30:00Z"},
+            "column trajectories.started_at takes a time (a datetime, or whole microseconds since "
+            "1970 in UTC), not str; datetime.fromisoformat makes one of ISO 8601",
+        ),
+        (
+            {"rewards": {"a": 1}},
+            "column trajectories.rewards takes JSON text, not dict; use json.dumps",
+        ),
+        ({"source_id": 4}, "column trajectories.source_id takes a text, not int"),
+        ({"success": "yes"}, "column trajectories.success takes True or False, not str"),
+        ({"tags": "a"}, "column trajectories.tags takes a list, not str"),
+    ],
+)
+def test_a_wrong_type_is_said_in_one_sentence(columns, sentence):
+    builder = begin(RowBuilder())
+    builder.trajectory(columns)
+    builder.finish()
+    with pytest.raises(SchemaError) as caught:
+        builder.check_record()
+    assert str(caught.value) == sentence
+
+
+def test_a_time_is_a_datetime_or_microseconds():
+    moment = datetime.fromisoformat("2026-01-31T09:30:00Z")
+    for time in (moment, moment.replace(tzinfo=None), int(moment.timestamp()) * 1_000_000):
+        builder = begin(RowBuilder())
+        builder.trajectory({"started_at": time})
+        builder.finish()
+        assert builder.tables()["trajectories"]["started_at"].to_pylist() == [moment]
 
 
 def test_a_task_is_kept_once_a_data_set_and_again_when_it_says_something_else():

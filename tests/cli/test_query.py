@@ -205,6 +205,18 @@ def test_several_stores(run: Run, store: Store, tmp_path: Path) -> None:
     assert json.loads(out.splitlines()[0])["store"] == store.root
 
 
+def test_what_curate_made_has_the_views_that_the_help_names(
+    run: Run, store: Store, tmp_path: Path
+) -> None:
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(f"recipe: 1\ninputs: {{a: {store.root}}}\nops: [dedup_exact]\n", "utf-8")
+    assert run("curate", recipe, "-o", tmp_path / "out").code == 0
+    for view in ("ledger", "annotations", "step_columns"):
+        done = run("query", tmp_path / "out", "--json", "-c", f"SELECT count(seq) AS n FROM {view}")
+        assert (done.code, done.err) == (0, "")
+        assert (json.loads(done.out)["rows"][0]["n"] == 0) is (view == "step_columns")
+
+
 def test_explain_is_drawn(run: Run, store: Store) -> None:
     out = run("query", store.root, "-c", "EXPLAIN SELECT text FROM steps").out
     assert "Read Parquet" in out.replace("_", " ").title()

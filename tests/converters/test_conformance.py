@@ -6,6 +6,8 @@ import pytest
 
 import adp
 from adp.converters.conformance import conformance
+from adp.converters.leaves import Leaf
+from adp.converters.other_values import SampleValues, other_values
 from adp_schema.errors import InputError, UsageError
 
 FORMAT = """
@@ -46,7 +48,7 @@ def test_what_is_lost_in_silence_is_found(named):
     format_name, file = named
     report = conformance(format_name, [file])
     assert (report.files, report.records, report.used) == (1, 3, 2)
-    assert report.reasons == {"KeyError: 'text'": 1}
+    assert report.reasons == {"the reader looks for 'text', which is not there (KeyError)": 1}
     outcomes = {path.path: path.outcome for path in report.paths}
     assert outcomes == {
         "$.id": "column",
@@ -67,6 +69,101 @@ def test_the_command_ends_with_8_when_something_is_silent(named, capsys):
     assert report["paths"][0]["path"] == "$.id"
     assert main(["conformance", *named]) == 8
     assert "2 paths silent: neither kept nor reported" in capsys.readouterr().out
+
+
+CHECKED = """
+import json
+from datetime import datetime
+from adp_schema.protocols import Match
+
+class Checked:
+    name, title = "checked", "A text a line, with values that are checked"
+    def sniff(self, record):
+        return Match.SHAPE if "text" in record else Match.NO
+    def read(self, record, builder, losses):
+        run = json.loads(record.data)
+        for key in ("at", "seen"):
+            if run[key] is not None:
+                datetime.fromisoformat(run[key])
+        if run["mood"] not in ("good", "bad") or run["kind"] != "run" or not 0 <= run["part"] <= 1:
+            raise ValueError("not of this format")
+        float(run["price"])
+        {"yes": 1, "no": 0}[run["state"]]
+        columns = {"ended_text": run["seen"], "reward": run["share"]}
+        if run["share"] > 1:
+            raise ValueError("a share is at most 1")
+        builder.trajectory({**columns, "success": run["result"] == "won"})
+        if run["result"] not in ("won", "lost"):
+            raise ValueError("no result")
+        builder.step({"source": "user", "kind": "message", "text": run["text"]})
+
+FORMAT = Checked
+"""
+
+
+def test_a_value_that_is_checked_and_thrown_away_is_lost(tmp_path):
+    """Each change must stay valid, or a refusal would pass for a decision."""
+    run = {"at": "2026-01-31T09:30:00Z", "seen": "2026-01-31", "mood": "good", "kind": "run",
+           "part": 0.5, "price": "1.5", "state": "yes", "share": 1, "result": "won",
+           "text": "hello"}  # fmt: skip
+    other = {**run, "mood": "bad", "state": "no", "result": "lost", "at": None, "text": "bye"}
+    (tmp_path / "checked.py").write_text(CHECKED, encoding="utf-8")
+    (tmp_path / "runs.jsonl").write_text(f"{json.dumps(run)}\n{json.dumps(other)}\n", "utf-8")
+    report = conformance(f"{tmp_path / 'checked.py'}:FORMAT", [str(tmp_path / "runs.jsonl")])
+    assert {path.path.removeprefix("$."): path.outcome for path in report.paths} == {
+        **dict.fromkeys(("at", "mood", "part", "price", "state"), "silent"),
+        **dict.fromkeys(("seen", "share", "result", "text"), "column"),
+        "kind": "refused when changed",
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "other"),
+    [
+        ("2026-01-31T09:30:00Z", "2026-01-31T09:31:00Z"),
+        ("2026-01-31 09:45:00.123+02:00", "2026-01-31 09:30:00.123+02:00"),
+        ("20260131T0945", "20260131T0930"),
+        ("Sat, 31 Jan 2026 09:45:12 GMT", "Sat, 31 Jan 2026 09:30:12 GMT"),
+        ("9:45", "9:30"),
+        ("2026-01-31", "2026-01-15"),
+        ("2024-02-29", "2024-02-15"),
+        ("2026/01/15", "2026/01/16"),
+        ("20260131", "20260115"),
+        ("1.5", "1.0"),
+        ("12", "17"),
+        ("hello", "hello-2"),
+        (0, 1),
+        (1.0, 0.5),
+        (0.0, 0.5),
+        (True, False),
+        (None, "text"),
+    ],
+)
+def test_the_first_change_stays_valid(value, other):
+    leaf = Leaf(("x",), "$.x", value)
+    results = [*other_values(leaf, SampleValues())]
+    assert results[0] == other
+    assert value not in results or value in (0, 1)
+
+
+def test_leaves_of_rejected_records_are_not_tested(tmp_path, named, capsys):
+    from adp.cli.main import main
+
+    records = [{"id": 1, "text": "a"}, {"id": 2, "texts": [{"x": 1}, {"x": 2}]}, {"id": 3}]
+    file = tmp_path / "some.jsonl"
+    file.write_text("".join(f"{json.dumps(record)}\n" for record in records) + "{\n", "utf-8")
+    report = conformance(named[0], [str(file)])
+    assert (report.records, report.used, report.rejected) == (4, 1, 3)
+    assert report.silent() == []
+    untested = [path for path in report.paths if path.outcome == "untested"]
+    assert [(path.path, path.tried, path.example) for path in untested] == [
+        ("$.texts[*].x", 0, "some.jsonl#2")
+    ]
+    assert main(["conformance", named[0], str(file)]) == 8
+    shown, error = capsys.readouterr()
+    assert error == "error: 3 records are rejected, and what is in such is not tested\n"
+    assert "1 used + 0 skipped + 3 rejected" in shown
+    assert "1 path untested: it is only in records that are rejected" in shown
 
 
 def test_a_format_that_is_only_read(named, tmp_path):

@@ -15,7 +15,7 @@ from adp.converters.export import export
 from adp.converters.inputs import collect
 from adp.converters.registry import formats
 from adp.converters.run import ConvertOptions, convert
-from adp.converters.session_folders import AGENTS
+from adp.converters.session_folders import AGENTS, resolve
 from adp_schema.errors import InputError, OutputExistsError, UsageError
 from adp_schema.store import Store
 from tests.converters.containers import chat, converted, lines, reasons, rejections, zipped, zst
@@ -321,6 +321,18 @@ def test_sessions_of_agents_by_name(tmp_path, monkeypatch):
         convert(["pi:"], str(tmp_path / "s"))
     put(tmp_path / ".gemini" / "tmp" / "abc" / "chats" / "x.json")
     assert convert(["gemini-cli:"], str(tmp_path / "s")).counts.used == 1
+
+
+def test_folders_of_an_agent_that_are_empty_hold_no_sessions(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("CODEX_HOME", raising=False)
+    live, archived = (tmp_path / ".codex" / name for name in ("sessions", "archived_sessions"))
+    live.mkdir(parents=True)
+    put(archived / "notes.txt")
+    with pytest.raises(InputError, match=r"no sessions of codex were found in .*; name their"):
+        convert(["codex:"], str(tmp_path / "s"))
+    put(archived / "x.json")
+    assert resolve(["codex:"]) == [str(archived)]
 
 
 def test_sessions_of_each_agent_have_a_format():

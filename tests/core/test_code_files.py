@@ -86,3 +86,11 @@ def test_every_registry_takes_a_file_and_says_what_is_missing(registry, kind, tm
         attribute_of(registry).get(name)
     with data_names_no_code(), pytest.raises(UsageError, match="data must not"):
         attribute_of(registry).get(name)
+
+
+@pytest.mark.parametrize("registry", ["adp.eval.scorer:SCORERS", "adp.converters.registry:formats"])
+def test_a_file_without_a_name_is_told_how_to_name_what_is_in_it(registry, here):
+    from adp.core.code_files import attribute_of
+
+    with pytest.raises(UsageError, match=r"names a file and no \w+ in it; write mine\.py:NAME"):
+        attribute_of(registry).get("mine.py")

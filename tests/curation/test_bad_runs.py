@@ -42,6 +42,38 @@ def give(pool, options):
 """
 
 
+TOOLS_OP = """
+import polars as pl
+from adp.curation.op import Op, OpOptions, OpResult
+
+def run(pool, options):
+    return OpResult(columns=pool.members.select("seq", tools=pl.lit(1)))
+
+OP = Op(
+    name="own", title="Own.", options=OpOptions, run=run, cost="None.", source="Own.",
+    columns=lambda options: {"tools": "One."},
+)
+"""
+
+
+def test_a_column_that_every_trajectory_has_needs_a_name_before_it(runs, tmp_path):
+    (tmp_path / "own.py").write_text(TOOLS_OP)
+    more = {"folder": tmp_path, "allow_python": True}
+    inputs = {"runs": str(runs / "store")}
+    with pytest.raises(RecipeError) as caught:
+        curate(inputs, None, {"own.py:OP": {}}, **more)
+    assert str(caught.value) == (
+        "stage python: the column tools is there already, every trajectory has it; name the stage, "
+        "and its columns begin with that name: as stands beside the op, not in its options, such "
+        "as {python: {...}, as: mine}"
+    )
+    named = {"own.py:OP": {}, "as": "mine"}
+    assert "mine_tools" in curate(inputs, None, named, **more).state.rows.columns
+    twice = {"annotate": {"expressions": {"x": "1"}}}
+    with pytest.raises(RecipeError, match="x is there already, an earlier stage gives it"):
+        curate(inputs, None, twice, twice)
+
+
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
@@ -52,7 +84,7 @@ def give(pool, options):
         ("nameless", "a column without a name"),
         ("empty", "which cannot be kept; cast it"),
         ("wide", "which cannot be kept; cast it"),
-        ("capital", "the column Reward is there already"),
+        ("capital", "the column Reward is there already, every trajectory has it"),
         ("table", "the column license is there already"),
         ("fine", None),
     ],

@@ -15,9 +15,10 @@ from adp.converters.export import ExportReport
 from adp.converters.export import export as write
 from adp.converters.records import NOTHING
 from adp.converters.registry import formats
+from adp.core.code_files import unknown_item
 from adp.trainers.export.registry import exporters, is_exporter
 from adp.trainers.export.run import export_rows
-from adp_schema.errors import UsageError, unknown_name
+from adp_schema.errors import UsageError
 from adp_schema.store import Store
 
 EPILOG = epilog("adp export my_store --to openai_chat -o chats", 2, 4, 5, 10)
@@ -85,7 +86,7 @@ def export(
         _rows(*asked, strict=strict, as_json=as_json)
         return
     if ":" not in to and to not in formats:
-        raise UsageError(unknown_name("format or exporter", to, [*formats, *exporters]))
+        raise UsageError(unknown_item("format or exporter", to, [*formats, *exporters]))
     if model is not None or settings:
         raise UsageError(f"{to} is for no trainer; leave out --model and --set")
     if branches and branches != ["rows"]:

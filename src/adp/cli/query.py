@@ -111,7 +111,8 @@ def query(
     Without -c and -f, it reads statements from standard input, each ended by a semicolon; on a
     terminal that is a prompt, and .tables says what there is to ask. Over several stores, the
     column store of trajectories tells them apart. What adp score said is in the view scores. What
-    adp curate made has the views ledger, annotations and step_columns too.
+    adp curate made has the views ledger, annotations and step_columns too; the last one is empty
+    where no op of the recipe speaks of steps.
 
     A query stops when its time or its memory is used up; the environment variable
     ADP_QUERY_SECONDS sets the time for good.

@@ -2,12 +2,12 @@
 
 Each leaf of a record is changed, and the record is read again. When other rows come out, a column
 holds the leaf, or it decides what the record is; when none do, the report of losses must name it.
+A change that is refused proves nothing, so others are tried that the format may take.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import resource
 import sys
 import time
@@ -30,7 +30,9 @@ from adp.converters.leaves import (
     source_path,
     with_value,
 )
+from adp.converters.other_values import SampleValues, other_values
 from adp.converters.plan import choose
+from adp.converters.planned_file import PlannedFile
 from adp.converters.registry import formats
 from adp.converters.row_differences import EXTRA, FORM, LOST, differences, kept_in, verdict_of
 from adp.converters.session_folders import resolve
@@ -46,18 +48,22 @@ from adp_schema.scratch import ScratchFolder
 DECIDES = "decides"
 REPORTED = "reported"
 SILENT = "silent"
+REFUSED = "refused when changed"
+UNTESTED = "untested"
 
 OUTCOMES = {
     "column": "a column holds it",
     EXTRA: "the column `extra` holds it",
     FORM: "how the source wrote it, kept for writing it again",
-    DECIDES: "it decides which rows come out, or whether the record can be read",
+    DECIDES: "it decides which rows come out",
     REPORTED: "not kept, and the report of losses says so",
+    REFUSED: "the format takes no other value there, so whether it is kept does not show",
+    UNTESTED: "it is only in records that are rejected",
     SILENT: "neither kept nor reported: a fault of the format",
 }
 """What may become of a leaf -> what that means."""
 
-_ORDER = (SILENT, REPORTED, DECIDES, FORM, EXTRA, "column")
+_ORDER = (SILENT, REPORTED, DECIDES, FORM, EXTRA, "column", REFUSED)
 
 
 @dataclass
@@ -66,7 +72,8 @@ class LeafPath:
 
     Attributes:
         path: where they are, with ``*`` for the places in lists.
-        outcome: a key of `OUTCOMES`; of leaves with several, the worst.
+        outcome: a key of `OUTCOMES`; of leaves with several, the worst; that a change was refused
+            stands only where no leaf shows more.
         tried: how many were changed.
         columns: which columns hold them, as ``table.column`` or ``table.extra.key``.
         example: ``file#record`` of the first one with this outcome.
@@ -87,7 +94,8 @@ class ConformanceReport:
         format: its name.
         files: how many files were read.
         records: records read.
-        used: of these, records that became trajectories; the others were skipped or rejected.
+        used: of these, records that became trajectories.
+        rejected: of these, records that were rejected; the others were skipped.
         reasons: reason for which a record was skipped or rejected -> how often.
         paths: a row a path, in order of first appearance.
         bytes: bytes of the records.
@@ -99,6 +107,7 @@ class ConformanceReport:
     files: int = 0
     records: int = 0
     used: int = 0
+    rejected: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
     paths: list[LeafPath] = field(default_factory=list)
     bytes: int = 0
@@ -141,13 +150,15 @@ def conformance(
     unpacking = Unpacking(scratch.path, limits)
     files = choose(collect(resolve([*sources]), unpacking=unpacking), name, None, limits)
     progress.total(sum(file.size for file in files))
+    samples = _sample_values(files, limits)
+    untested: dict[str, LeafPath] = {}
     for file in files:
         report.files += 1
         for piece in file.pieces:
-            for place, trial in _trials(converter, piece, limits, report):
-                trial.run(paths, place, tries)
+            for place, trial in _trials(converter, piece, limits, report, untested):
+                trial.run(paths, place, tries, samples)
         progress.advance(file.size)
-    report.paths = list(paths.values())
+    report.paths = [*paths.values(), *(untested[path] for path in untested if path not in paths)]
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     report.peak_bytes = used if sys.platform == "darwin" else used << 10
     return report
@@ -165,16 +176,43 @@ def leaves_of(value: Any, keys: tuple[str | int, ...] = ()) -> Iterator[Leaf]:
         yield Leaf(keys, source_path(keys), value)
 
 
+def _sample_values(files: Sequence[PlannedFile], limits: ConvertLimits) -> SampleValues:
+    """The values that the records of all files have."""
+    samples = SampleValues()
+    for piece in (piece for file in files for piece in file.pieces):
+        for frame in framing.frames(piece, limits) if piece.framing not in SIDE_FRAMINGS else ():
+            for leaf in _leaves_of_frame(frame, limits):
+                samples.add(leaf)
+    return samples
+
+
+def _leaves_of_frame(frame: Frame, limits: ConvertLimits) -> list[Leaf]:
+    """The leaves of a record that may be rejected; none when it is no JSON."""
+    try:
+        frame.check(limits)
+        return list(leaves_of(json.loads(jsontext.sanitise(frame.data))))
+    except (SkipRecordError, RecordError, ValueError, RecursionError):
+        return []
+
+
 def _trials(
-    converter: Converter, piece: ByteRange, limits: ConvertLimits, report: ConformanceReport
+    converter: Converter,
+    piece: ByteRange,
+    limits: ConvertLimits,
+    report: ConformanceReport,
+    untested: dict[str, LeafPath],
 ) -> Iterator[tuple[str, _Trial]]:
-    """The records that can be used, each with its place; the others are counted."""
+    """The records that can be used, each with its place; the others are counted.
+
+    Of those that are rejected, the paths are noted in ``untested``.
+    """
     if piece.framing in SIDE_FRAMINGS:  # read with the file that it belongs to
         return
     side_files: Mapping[str, bytes]
     side_files, fault = SideContents(limits).of(piece)
     for frame in framing.frames(piece, limits):
         report.records += 1
+        place = f"{piece.source_file}#{frame.number}"
         try:
             frame.check(limits)
             if fault:
@@ -183,9 +221,14 @@ def _trials(
         except (SkipRecordError, RecordError) as error:
             reason = getattr(error, "reason", None) or str(error)
             report.reasons[reason] = report.reasons.get(reason, 0) + 1
+            if isinstance(error, RecordError):
+                report.rejected += 1
+                for leaf in _leaves_of_frame(frame, limits):
+                    path = general_path(leaf.path)
+                    untested.setdefault(path, LeafPath(path, UNTESTED, example=place))
         else:
             report.used += 1
-            yield f"{piece.source_file}#{frame.number}", trial
+            yield place, trial
         side_files, fault = {}, ""
 
 
@@ -212,26 +255,43 @@ class _Trial:
         report.bytes += len(data)
         self._plain: Reading | None = None
 
-    def run(self, paths: dict[str, LeafPath], place: str, tries: int) -> None:
+    def run(
+        self, paths: dict[str, LeafPath], place: str, tries: int, samples: SampleValues
+    ) -> None:
         """Try the leaves of those paths that were not tried often enough."""
         for leaf in leaves_of(self._record):
             path = general_path(leaf.path)
             row = paths.setdefault(path, LeafPath(path, _ORDER[-1]))
             if tries and row.tried >= tries:
                 continue
-            outcome, columns = self._outcome(leaf)
+            outcome, columns = self._outcome(leaf, samples)
             if not row.tried or _ORDER.index(outcome) < _ORDER.index(row.outcome):
                 row.outcome, row.example = outcome, place
             row.tried += 1
             row.columns += [column for column in columns if column not in row.columns]
 
-    def _outcome(self, leaf: Leaf) -> tuple[str, list[str]]:
-        try:
-            changed = self._read(
-                encode_record(with_value(self._record, leaf.keys, _another(leaf.value)))
-            )
-        except (SkipRecordError, RecordError):
-            return DECIDES, []
+    def _outcome(self, leaf: Leaf, samples: SampleValues) -> tuple[str, list[str]]:
+        """What becomes of a leaf, by the first other value that the format takes.
+
+        Of a few words two may mean the same, so such a leaf is lost only if no word shows it.
+        """
+        outcome, is_choice = REFUSED, samples.is_choice(leaf)
+        for value in other_values(leaf, samples):
+            try:
+                changed = self._read(encode_record(with_value(self._record, leaf.keys, value)))
+            except SkipRecordError:  # the format takes it, and says that this is no trajectory
+                outcome = SILENT if outcome == SILENT else DECIDES
+                continue
+            except RecordError:
+                continue
+            result = self._compared(leaf, changed)
+            if not is_choice or result[0] not in (SILENT, REPORTED):
+                return result
+            outcome = SILENT if SILENT in (outcome, result[0]) else REPORTED
+        return outcome, []
+
+    def _compared(self, leaf: Leaf, changed: Reading) -> tuple[str, list[str]]:
+        """What becomes of a leaf, by the rows that come out when it is changed."""
         if self._plain is None:  # written as `json` writes it, as the changed one is
             self._plain = self._read(encode_record(self._record))
         places = differences(self._plain.rows, changed.rows)
@@ -253,19 +313,3 @@ class _Trial:
             raise
         except Exception as error:  # as in a conversion, whatever a format raises is a reject
             raise as_record_error(error) from error
-
-
-def _another(value: Any) -> Any:
-    """A value of the same type that differs."""
-    if isinstance(value, bool):
-        return not value
-    if isinstance(value, str):
-        return f"{value}-2"
-    if isinstance(value, int):
-        return value + 1
-    if isinstance(value, float):
-        following = math.nextafter(value + 1, math.inf)
-        return following if math.isfinite(following) else 0.5
-    if value is None:
-        return "text"
-    return ["text"] if isinstance(value, list) else {"key": "text"}

@@ -107,11 +107,11 @@ def look(name: str) -> list[Sessions]:
 
 
 def resolve(sources: list[str]) -> list[str]:
-    """Put folders in the place of names.
+    """Put folders in the place of names: those of an agent that hold sessions.
 
     Raises:
         UsageError: no agent has that name.
-        InputError: there are none.
+        InputError: it has no folder, or all of them are empty.
     """
     out: list[str] = []
     for source in sources:
@@ -120,7 +120,15 @@ def resolve(sources: list[str]) -> list[str]:
             out.append(source)
             continue
         folders = folders_of(name)
-        if not folders:
-            raise InputError(f"no sessions of {name} were found; name their folder instead")
-        out += [str(folder) for folder in folders]
+        filled = [str(folder) for folder in folders if _is_filled(folder)]
+        if not filled:
+            where = f" in {' or '.join(map(str, folders))}" if folders else ""
+            raise InputError(f"no sessions of {name} were found{where}; name their folder instead")
+        out += filled
     return out
+
+
+def _is_filled(folder: Path) -> bool:
+    """Whether a folder holds files that may hold sessions, or what cannot be looked at."""
+    walked = walk(folder)
+    return bool(walked.faults) or any(is_data(file.name) for file in walked.files)

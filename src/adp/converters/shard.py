@@ -393,4 +393,6 @@ def as_record_error(error: Exception) -> RecordError:
         return RecordError(reason, path.rstrip("`") or "$")
     if isinstance(error, msgspec.DecodeError):
         return RecordError(f"not valid JSON: {error}")
+    if isinstance(error, KeyError):
+        return RecordError(f"the reader looks for {error}, which is not there (KeyError)")
     return RecordError(f"{type(error).__name__}: {error}")

@@ -10,7 +10,7 @@ import importlib
 import importlib.util
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -78,6 +78,19 @@ def attribute_of(target: str) -> Any:
     """
     module, _, name = target.partition(":")
     return _attribute(_imported(module, lambda: importlib.import_module(module)), name, module)
+
+
+def unknown_item(kind: str, name: str, known: Iterable[str]) -> str:
+    """Return the sentence for a name that is not known, where code can be named, too.
+
+    Args:
+        kind: what the name names, such as ``"format"``.
+        name: the name that was not found.
+        known: all names that exist.
+    """
+    if name.endswith(".py"):
+        return f"'{name}' names a file and no {kind} in it; write {name}:NAME"
+    return unknown_name(kind, name, known)
 
 
 @cache

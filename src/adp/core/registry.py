@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
-from adp.core.code_files import attribute_of, load_code
-from adp_schema.errors import AdpError, UsageError, unknown_name
+from adp.core.code_files import attribute_of, load_code, unknown_item
+from adp_schema.errors import AdpError, UsageError
 
 Item = TypeVar("Item")
 
@@ -110,7 +110,7 @@ class Registry(Generic[Item]):
         """
         targets = self._table()
         if name not in targets:
-            raise UsageError(unknown_name(self.kind, name, targets))
+            raise UsageError(unknown_item(self.kind, name, targets))
         return targets[name]
 
     def all(self) -> list[Item]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from adp.curation.op import Op
-from adp.curation.op_columns import taken
+from adp.curation.op_columns import RESERVED, taken
 from adp.curation.pool import COLUMNS
 from adp.curation.recipe import Recipe, Stage
 from adp.curation.registry import OPS
@@ -67,8 +67,8 @@ def plan_faults(stages: Sequence[Stage | None], *, allow_python: bool) -> list[A
         if sure:
             faults += column_faults(stage, op.needs(stage.options), list(columns))
         for new in _new_columns(stage):
-            if new in columns:
-                faults.append(taken(stage.name, new))
+            if new in columns or new in RESERVED:
+                faults.append(taken(stage, new))
             columns[new] = None
         sure = sure and not _is_open(stage)
     return faults

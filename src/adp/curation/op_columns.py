@@ -5,8 +5,11 @@ from __future__ import annotations
 import polars as pl
 import pyarrow as pa
 
+from adp.curation.pool import COLUMNS
+from adp.curation.recipe import Stage
 from adp.curation.stage_files import as_arrow
 from adp_schema.errors import RecipeError
+from adp_schema.tables import TABLES
 
 
 def checked(columns: pl.DataFrame, stage: str, keys: tuple[str, ...] = ("seq",)) -> pl.DataFrame:
@@ -44,11 +47,27 @@ def checked(columns: pl.DataFrame, stage: str, keys: tuple[str, ...] = ("seq",))
     return columns.with_columns(pl.col(*keys).cast(pl.Int64))
 
 
-def taken(stage: str, column: str, what: str = "column") -> RecipeError:
-    """The error for a column of a stage that is there already."""
+RESERVED = (
+    *COLUMNS,
+    *(name for name in TABLES["trajectories"].schema.names if name not in COLUMNS),
+)
+"""Columns that every trajectory has, which no op can add: the view ``pool`` shows them."""
+
+
+def taken(stage: Stage, column: str, what: str = "column") -> RecipeError:
+    """The error for a column of a stage that is there already.
+
+    Args:
+        stage: the stage.
+        column: what its column is called in the pool.
+        what: what the column is, such as ``"step column"``.
+    """
+    reserved = what == "column" and column.lower() in map(str.lower, RESERVED)
+    owner = "every trajectory has it" if reserved else "an earlier stage gives it"
     return RecipeError(
-        f"stage {stage}: the {what} {column} is there already; give the stage another name with "
-        "as: NAME"
+        f"stage {stage.name}: the {what} {column} is there already, {owner}; name the stage, and "
+        "its columns begin with that name: as stands beside the op, not in its options, such as "
+        f"{{{stage.op}: {{...}}, as: mine}}"
     )
 
 

@@ -11,7 +11,7 @@ import polars as pl
 from adp.core.progress import Progress, Silent
 from adp.curation.inputs import Input
 from adp.curation.op import OpResult
-from adp.curation.op_columns import taken, twice
+from adp.curation.op_columns import RESERVED, taken, twice
 from adp.curation.pool import Pool
 from adp.curation.recipe import Stage
 from adp_schema.errors import RecipeError
@@ -142,10 +142,9 @@ class State:
 
     def _add_columns(self, stage: Stage, columns: pl.DataFrame) -> None:
         new = {name: stage.column(name) for name in columns.columns if name != "seq"}
-        # The view pool has the columns of the table of trajectories too.
-        there = [*self.rows.columns, *TABLES["trajectories"].schema.names]
+        there = [*self.rows.columns, *RESERVED]
         if (name := twice([*new.values()], there)) is not None:
-            raise taken(stage.name, name)
+            raise taken(stage, name)
         self.rows = self.rows.join(
             columns.rename(new), on="seq", how="left", maintain_order="left", validate="1:1"
         )
@@ -158,7 +157,7 @@ class State:
             self.steps = columns.sort(keys)
             return
         if (name := twice([*new.values()], self.steps.columns)) is not None:
-            raise taken(stage.name, name, "step column")
+            raise taken(stage, name, "step column")
         joined = self.steps.join(columns, on=keys, how="full", coalesce=True)
         self.steps = joined.sort(keys)
 
