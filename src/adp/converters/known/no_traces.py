@@ -38,6 +38,8 @@ _ABOUT_A_SESSION = either(
     has("info", "session_summary", "num_messages"),
     has("turnCount", "userMessageCount", "assistantMessageCount"),
     has("conversationId", "layout", rows=LIST),
+    has("files_in_context", "model_usage"),
+    both(has("task", "tokensIn", "tokensOut", "totalCost"), lacks("messages")),
     both(has(agentType=TEXT), only("agentType", "description", "toolUseId", "spawnDepth")),
 )
 """What agents keep beside the log of a session."""

@@ -1,7 +1,7 @@
 """Tasks of Cline and Roo Code: ``api_conversation_history.json`` and ``ui_messages.json``.
 
 The first is a list of Anthropic messages, what the model saw; the second is what the user saw,
-which becomes events.
+which becomes events. Calls are blocks, or tags in the text (see `cline_calls`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from typing import ClassVar
 from msgspec import Raw
 
 from adp.converters.kit.drafts import StepDraft, merge_extra
-from adp.converters.kit.session import LogReader, SessionLog, inner, word
+from adp.converters.kit.session import LogReader, SessionLog, first_item, inner, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.usage import UsageKeys, take_usage
-from adp.converters.reading import NUMBER
+from adp.converters.readers.cline_calls import add_calls, take_results
+from adp.converters.reading import BRACKET, NUMBER
 from adp_schema import jsontext
 from adp_schema.protocols import Match
 
@@ -32,7 +33,7 @@ class ClineTask(SessionLog):
 
     agent: ClassVar[str | None] = "cline"
     handlers: ClassVar[Mapping[str, str]] = {"message": "message"}
-    kept: ClassVar[frozenset[str]] = frozenset({"say", "ask"})
+    kept: ClassVar[frozenset[str]] = frozenset({"say", "ask", "reasoning", "task_started"})
     time_keys: ClassVar[tuple[str, ...]] = ("ts",)
 
     def kind_of(self, source: SourceObject) -> str:
@@ -52,14 +53,29 @@ class ClineTask(SessionLog):
         if role in ("user", "assistant"):
             source.drop("role")
         content = source.take("content")
+        if role == "user" and content is not None and self._has_calls(content):
+            blocks, result = take_results(self, source, jsontext.decode_array(content))
+            if result is not None and not blocks:
+                source.drop(*self.time_keys)
+                merge_extra(result.extra, source.rest())
+                return
+            content = jsontext.raw(jsontext.text_of(blocks))
         draft = self.add_message(source, role, content, f"{source.path}.content")
         if isinstance(draft, StepDraft) and role == "assistant":
             self.set_model(draft, source.child("modelInfo").text("modelId"))
             take_usage(source, "metrics", draft.columns, USAGE)
+            add_calls(draft)
         is_summary = source.first("isSummary") == ord("t")
         merge_extra(draft.extra, source.rest())
         if is_summary and isinstance(draft, StepDraft):
             self.run.summarised(draft)
+
+    def _has_calls(self, content: Raw) -> bool:
+        """Whether a list of blocks follows calls that are in the text."""
+        turns = (step for step in reversed(self.run.steps) if step.columns["kind"] == "llm_turn")
+        calls = next((step.calls for step in turns), [])
+        is_open = any(call.columns.get("origin") == "parsed_from_text" for call in calls)
+        return is_open and jsontext.first_byte(content) == BRACKET
 
 
 class ClineReader(LogReader):
@@ -67,7 +83,7 @@ class ClineReader(LogReader):
 
     name = "cline"
     title = "Tasks of Cline and Roo Code"
-    recognised = "a list of messages with a ts or a modelInfo, or of what was said and asked"
+    recognised = "messages with a ts, a modelInfo or a <task>, or what was said and asked"
     versions = "reads api_conversation_history.json and ui_messages.json"
     log = ClineTask
 
@@ -80,8 +96,17 @@ class ClineReader(LogReader):
         if word(record, "role") in ("user", "assistant") and "content" in record:
             if "modelId" in inner(record, "modelInfo"):
                 return Match.STAMP
-            return Match.SHAPE if is_timed else Match.NO
+            begins = word(first_item(record, "content"), "text").startswith(_BEGINS)
+            return Match.STAMP if begins else _shape(is_timed)
         return Match.NO
+
+
+_BEGINS = ("<task>\n", "<environment_details>\n", "<user_message>\n")
+"""Begins of texts in messages of the user; the first message has one."""
+
+
+def _shape(holds: object) -> Match:
+    return Match.SHAPE if holds else Match.NO
 
 
 CONVERTER = ClineReader()
