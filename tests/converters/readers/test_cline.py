@@ -50,3 +50,20 @@ def test_calls_that_are_tags_in_the_text(tmp_path):
     assert [it["call_step"] for it in results] == [calls[0]["step"], calls[1]["step"]]
     assert rows.value("select prose from steps where text like 'Now I write%'") == "Now I write."
     assert rows.count("steps", "source = 'user' and text like '%clock.py%environment%'") == 1
+
+
+def test_what_lies_beside_a_conversation(tmp_path):
+    folder = tmp_path / "task"
+    folder.mkdir()
+    (folder / "api_conversation_history.json").write_bytes((EXAMPLES / "tagged.json").read_bytes())
+    (folder / "task_metadata.json").write_text(
+        json.dumps({"files_in_context": [], "model_usage": [{"ts": 1, "model_id": "model-m"}]})
+    )
+    (folder / "history_item.json").write_text(
+        json.dumps({"id": "t-1", "task": "Mend", "tokensIn": 90, "tokensOut": 8, "totalCost": 0.5})
+    )
+    rows = Rows([folder], tmp_path / "store")
+    (row,) = rows.all("select * from trajectories")
+    assert (row["agent_model"], row["session_id"], row["total_tokens_in"], row["total_tokens_out"],
+            row["total_cost_usd"]) == ("model-m", "t-1", 90, 8, 0.5)  # fmt: skip
+    assert rows.manifest.counts.rejected == 0

@@ -39,6 +39,7 @@ _ABOUT_A_SESSION = either(
     has("turnCount", "userMessageCount", "assistantMessageCount"),
     has("conversationId", "layout", rows=LIST),
     has("files_in_context", "model_usage"),
+    both(has("messageId", "timestamp", sessionId=TEXT, message=TEXT), lacks("uuid")),
     both(has("task", "tokensIn", "tokensOut", "totalCost"), lacks("messages")),
     both(has(agentType=TEXT), only("agentType", "description", "toolUseId", "spawnDepth")),
 )

@@ -8,6 +8,7 @@ READERS = {
     "codex_exec_json": "adp.converters.readers.codex_exec:CONVERTER",
     "codex": "adp.converters.readers.codex.read:CONVERTER",
     "gemini_cli": "adp.converters.readers.gemini_cli:CONVERTER",
+    "gemini_checkpoint": "adp.converters.readers.gemini_checkpoint:CONVERTER",
     "gemini_stream_json": "adp.converters.readers.gemini_stream:CONVERTER",
     "gptme": "adp.converters.readers.gptme:CONVERTER",
     "grok_cli": "adp.converters.readers.grok_cli:CONVERTER",

@@ -12,6 +12,7 @@ from typing import ClassVar
 from msgspec import Raw
 
 from adp.converters.kit.drafts import StepDraft, merge_extra
+from adp.converters.kit.key_tables import take_columns
 from adp.converters.kit.session import LogReader, SessionLog, first_item, inner, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.usage import UsageKeys, take_usage
@@ -27,6 +28,13 @@ USAGE = UsageKeys(
     cost=("cost",),
 )
 
+TOTALS = {
+    "total_tokens_in": "tokensIn",
+    "total_tokens_out": "tokensOut",
+    "total_cost_usd": "totalCost",
+}
+"""Of ``history_item.json``, as Roo Code keeps it beside a conversation."""
+
 
 class ClineTask(SessionLog):
     """One task."""
@@ -35,6 +43,17 @@ class ClineTask(SessionLog):
     handlers: ClassVar[Mapping[str, str]] = {"message": "message"}
     kept: ClassVar[frozenset[str]] = frozenset({"say", "ask", "reasoning", "task_started"})
     time_keys: ClassVar[tuple[str, ...]] = ("ts",)
+
+    def finish(self) -> None:
+        """What lies beside the conversation: its models, and what the task took."""
+        columns = self.run.columns
+        for path, source in self.side_objects():
+            for used in source.copy().objects("model_usage"):
+                columns["agent_model"] = columns.get("agent_model") or used.text("model_id")
+            if "tokensIn" in source:
+                columns["source_id"] = columns["session_id"] = source.name("id")
+                take_columns(source, columns, TOTALS)
+            self.run.extra[path.rpartition("/")[2]] = source.rest()
 
     def kind_of(self, source: SourceObject) -> str:
         """A message for the model, or one for the user."""
@@ -84,8 +103,18 @@ class ClineReader(LogReader):
     name = "cline"
     title = "Tasks of Cline and Roo Code"
     recognised = "messages with a ts, a modelInfo or a <task>, or what was said and asked"
-    versions = "reads api_conversation_history.json and ui_messages.json"
+    versions = (
+        "reads api_conversation_history.json, also with calls as tags, what lies beside it, and "
+        "ui_messages.json"
+    )
     log = ClineTask
+
+    def side_files(self, source_file: str) -> tuple[str, ...]:
+        """What is kept beside a conversation."""
+        folder, slash, name = source_file.rpartition("/")
+        if name != "api_conversation_history.json":
+            return ()
+        return tuple(f"{folder}{slash}{it}" for it in ("task_metadata.json", "history_item.json"))
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """A message for the model, with the keys of Cline; or one for the user."""

@@ -58,6 +58,8 @@ class CopilotSession(CopilotMessages):
         "tool.user_requested", "subagent.started", "subagent.completed", "subagent.failed",
         "subagent.selected", "subagent.deselected", "hook.start", "hook.end", "skill.invoked",
         "system.notification", "permission.requested", "permission.completed", "abort",
+        "assistant.message_delta", "assistant.reasoning_delta", "assistant.tool_call_delta",
+        "assistant.streaming_delta", "result",
     })  # fmt: skip
 
     notes: ClassVar[Mapping[str, Mapping[str, str]]] = {
@@ -199,7 +201,15 @@ class CopilotReader(LogReader):
         if kind == "session.start" and "sessionId" in inner(record, "data"):
             return Match.STAMP
         known = CopilotSession.knows(kind) and {"data", "id", "timestamp"} <= set(record)
-        return Match.STAMP if known else Match.NO
+        if known:
+            return Match.STAMP
+        return Match.SHAPE if kind in _CHAT and inner(record, "data") else Match.NO
+
+
+_CHAT = frozenset(
+    {"user.message", "assistant.message", "tool.execution_start", "tool.execution_complete"}
+)
+"""Events that are of this format also where a program has passed on nothing but their data."""
 
 
 CONVERTER = CopilotReader()
