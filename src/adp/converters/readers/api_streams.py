@@ -16,7 +16,7 @@ from msgspec import Raw
 from adp.converters.kit.drafts import merge_extra
 from adp.converters.kit.exchange_reader import REPLY_ONLY
 from adp.converters.kit.model_apis import ModelApis, reply_kind
-from adp.converters.kit.session import LogReader, SessionLog, word
+from adp.converters.kit.session import LogReader, SessionLog, inner, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.streams import encoded, is_event, join, streams_of
 from adp.converters.reading import BRACE, BRACKET
@@ -79,7 +79,8 @@ class APIStreams(LogReader):
         if word(record, "object") == "chat.completion.chunk":
             return Match.STAMP
         responses = kind.startswith("response.") and bool(keys & {"response", "sequence_number"})
-        anthropic = kind == "message_start" and "message" in keys and "parentUuid" not in keys
+        anthropic = kind == "message_start" and "parentUuid" not in keys
+        anthropic = anthropic and bool({"id", "type"} & set(inner(record, "message")))
         return Match.STAMP if responses or anthropic else Match.NO
 
 
