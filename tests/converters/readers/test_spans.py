@@ -353,14 +353,15 @@ def test_langsmith():
 
 
 def test_a_choice_whose_message_is_a_text_of_json(tmp_path):
-    message = {"role": "assistant", "tool_calls": [
-        {"id": "call-1", "type": "function", "function": {"name": "look", "arguments": "{}"}}]}  # fmt: skip
+    call = {"id": "call-1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    message = {"role": "assistant", "tool_calls": [call]}
     attributes = [
         {"key": "index", "value": {"intValue": "0"}},
         {"key": "message", "value": {"stringValue": json.dumps(message)}},
     ]
     span = {
-        "traceId": "0af7651916cd43dd8448eb211c80319c", "spanId": "b7ad6b7169203331", "name": "chat m",
+        "traceId": "0af7651916cd43dd8448eb211c80319c", "spanId": "b7ad6b7169203331",
+        "name": "chat m",
         "startTimeUnixNano": "1700000000000000000", "endTimeUnixNano": "1700000001000000000",
         "attributes": [{"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}}],
         "events": [{"name": "gen_ai.choice", "timeUnixNano": "1700000000500000000",

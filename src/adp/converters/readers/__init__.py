@@ -18,6 +18,7 @@ READERS = {
     "antigravity": "adp.converters.readers.antigravity:CONVERTER",
     "anthropic_managed_agents": "adp.converters.readers.anthropic_managed_agents:CONVERTER",
     "anthropic_messages": "adp.converters.readers.anthropic_messages:CONVERTER",
+    "api_stream_text": "adp.converters.readers.api_stream_text:CONVERTER",
     "api_streams": "adp.converters.readers.api_streams:CONVERTER",
     "chat_completions": "adp.converters.readers.chat_completions:CONVERTER",
     "gemini_responses": "adp.converters.readers.gemini_responses:CONVERTER",

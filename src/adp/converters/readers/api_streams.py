@@ -44,14 +44,22 @@ class Streams(SessionLog):
                 self.losses.add(source.path, reason)
             else:
                 others.append(source)
+        self.replies(events)
+        for source in others:
+            self.other(source)
+
+    def replies(self, events: list[dict[str, Any]]) -> None:
+        """Join events to the replies that they tell.
+
+        Raises:
+            RecordError: a reply is not whole.
+        """
         replies = join(events)
         if not replies or len(replies) < len(streams_of(events)):
             raise RecordError("the events do not tell a whole reply")
         self.run.columns["tags"] = [REPLY_ONLY]
         for reply in replies:
             self._reply(encoded(reply))
-        for source in others:
-            self.other(source)
 
     def _reply(self, data: bytes) -> None:
         source = SourceObject(data, "$", self.losses)

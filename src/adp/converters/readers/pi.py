@@ -2,7 +2,7 @@
 
 A header, then entries that point to the one that they follow (``parentId``; none in version 1).
 A compaction replaces what came before the entry that it names. Sources: the session format in
-Pi's documentation, versions 1 to 4; what ``pi --mode json`` prints is in `pi_printed`.
+Pi's documentation, versions 1 to 4; `pi_printed` has what ``pi --mode json`` prints.
 """
 
 from __future__ import annotations
