@@ -80,3 +80,24 @@ def test_an_error_says_whose_request_it_answers(tmp_path):
     write(tmp_path / "log.jsonl", {"request": request, "response": error})
     (row,) = Rows([tmp_path / "log.jsonl"], tmp_path / "store").all("select * from trajectories")
     assert (row["source_format"], row["error_message"]) == ("anthropic_messages", "Overloaded")
+
+
+def test_the_folder_of_the_first_versions_of_opencode(tmp_path):
+    """A session, its messages and their parts, with the session in the path of each part."""
+    root = tmp_path / "storage/session"
+    time = {"created": 1767225600000}
+    session = {"id": "ses_1", "version": "0.3.1", "title": "Look", "time": time}
+    write(root / "info/ses_1.json", session)
+    for name, role in (("msg_1", "user"), ("msg_2", "assistant")):
+        message = {"id": name, "sessionID": "ses_1", "role": role, "time": time}
+        write(root / f"message/ses_1/{name}.json", message)
+    text = {"id": "prt_1", "messageID": "msg_1", "sessionID": "ses_1", "type": "text", "text": "hi"}
+    state = {"status": "completed", "input": {"command": "ls"}, "output": "a"}
+    tool = {"id": "prt_2", "messageID": "msg_2", "sessionID": "ses_1", "type": "tool",
+            "tool": "bash", "callID": "call-1", "state": state}  # fmt: skip
+    write(root / "part/ses_1/msg_1/prt_1.json", text)
+    write(root / "part/ses_1/msg_2/prt_2.json", tool)
+    rows = Rows([tmp_path / "storage"], tmp_path / "store")
+    assert rows.count("trajectories", "source_id = 'ses_1'") == 1
+    assert rows.count("observations", "call is not null and text = 'a'") == 1
+    assert rows.manifest.counts.used == 5
