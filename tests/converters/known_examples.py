@@ -51,6 +51,7 @@ LINES: dict[str, list[Any]] = {
         {"type": "session.start", "data": {"sessionId": "1"}, "id": "1", "parentId": None},
         {"type": "assistant.message", "data": {"content": "hi"}, "id": "2", "parentId": "1"},
     ],
+    "prompt_history": [{"session_id": "s", "ts": 1767225600, "text": "hi"}],
     "cursor": [{"role": "user", "message": {"content": _TEXT}}],
     "opencode_events": [{"type": "step_start", "sessionID": "s", "timestamp": 1, "part": {}}],
     "acp_updates": [

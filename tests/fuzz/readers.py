@@ -56,6 +56,8 @@ def missing_values(name: str, data: bytes, reading: Reading) -> list[str]:
         return lost(data, reading)
     record = json.loads(data)
     text = record.pop("text") if isinstance(record, dict) else record
+    if any(loss["path"] == "$.text" for loss in reading.losses):
+        return lost(json.dumps(record).encode(), reading)
     cells = [word for rows in reading.rows.values() for row in rows for word in row.values()]
     kept = "\n".join(str(cell) for cell in cells)
     lines = {re.sub("^(#### ?|> ?|# aider chat started at)", "", it).strip()

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
+from tests.converters.readers.real_files import Rows
 from tests.converters.readers.stores import EXAMPLES, convert, need, real, rows
 
 
@@ -34,3 +37,11 @@ def test_real_streams(tmp_path):
         assert len(rows(tmp_path / str(number), "tool_calls")) == len(calls)
         texts = [part["text"] for it in items if it["type"] == "message" for part in it["content"]]
         assert [it["text"] for it in steps if it["text"]] == texts
+
+
+@pytest.mark.parametrize(("file", "tokens"), [("chat.sse", (30, 4)), ("messages.sse", (12, 9))])
+def test_a_text_of_server_sent_events(file, tokens, tmp_path):
+    store = Rows([EXAMPLES / "api_stream_text" / file], tmp_path / "store")
+    (call,) = store.all("select name, arguments from calls")
+    assert (call["name"], json.loads(call["arguments"])) == ("look", {"at": "b"})
+    assert (store.total("tokens_in"), store.total("tokens_out")) == tokens

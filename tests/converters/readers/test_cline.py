@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from tests.converters.readers.real_files import Rows
@@ -25,3 +26,44 @@ def test_what_the_model_saw(tmp_path):
 def test_what_the_user_saw(tmp_path):
     rows = Rows([EXAMPLES / "ui_messages.json"], tmp_path / "store")
     assert rows.count("steps", "kind = 'event'") == 2
+
+
+def test_calls_that_are_tags_in_the_text(tmp_path):
+    """Calls with their places, results by the order, and what is left of the text."""
+    rows = Rows([EXAMPLES / "tagged.json"], tmp_path / "store")
+    calls = rows.all("select * from calls order by step")
+    assert [(it["name"], json.loads(it["arguments"])) for it in calls] == [
+        ("read_file", {"path": "clock.py"}),
+        ("write_to_file", {"path": "clock.md",
+                           "content": "Call <read_file><path>x</path></read_file> first."}),
+        ("attempt_completion", {"result": "It is mended."}),
+    ]  # fmt: skip
+    for call in calls:
+        text = rows.value(f"select text from steps where step = {call['step']}")
+        tag = text[call["span_start"] : call["span_end"]]
+        assert tag.startswith(f"<{call['name']}>")
+        assert tag.endswith(f"</{call['name']}>")
+    results = rows.all("select name, is_error, call_step from observations order by step")
+    assert [(it["name"], it["is_error"]) for it in results] == [
+        ("read_file", False), ("write_to_file", True)
+    ]  # fmt: skip
+    assert [it["call_step"] for it in results] == [calls[0]["step"], calls[1]["step"]]
+    assert rows.value("select prose from steps where text like 'Now I write%'") == "Now I write."
+    assert rows.count("steps", "source = 'user' and text like '%clock.py%environment%'") == 1
+
+
+def test_what_lies_beside_a_conversation(tmp_path):
+    folder = tmp_path / "task"
+    folder.mkdir()
+    (folder / "api_conversation_history.json").write_bytes((EXAMPLES / "tagged.json").read_bytes())
+    (folder / "task_metadata.json").write_text(
+        json.dumps({"files_in_context": [], "model_usage": [{"ts": 1, "model_id": "model-m"}]})
+    )
+    (folder / "history_item.json").write_text(
+        json.dumps({"id": "t-1", "task": "Mend", "tokensIn": 90, "tokensOut": 8, "totalCost": 0.5})
+    )
+    rows = Rows([folder], tmp_path / "store")
+    (row,) = rows.all("select * from trajectories")
+    assert (row["agent_model"], row["session_id"], row["total_tokens_in"], row["total_tokens_out"],
+            row["total_cost_usd"]) == ("model-m", "t-1", 90, 8, 0.5)  # fmt: skip
+    assert rows.manifest.counts.rejected == 0

@@ -89,3 +89,11 @@ def test_real_files(path, tmp_path):
     if len(set(asked)) == len(asked):
         assert rows.count("observations", "call is not null") == len(set(asked) | set(started))
     assert silent("copilot_cli", path) == []
+
+
+def test_a_document_of_the_first_versions(tmp_path):
+    path = Path(__file__).parent / "examples/copilot_cli/document.json"
+    store = Rows([path], tmp_path / "store")
+    assert store.count("calls") == 1
+    assert store.count("observations", "call is not null and text = 'a.txt'") == 1
+    assert store.value("select session_id from trajectories") == "copilot-old"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from adp.converters.framing import lines_as_array
+from tests.converters.readers.real_files import Rows
 from tests.converters.readers.test_readers import EXAMPLES
 from tests.fuzz.leaves import read_lines
 
@@ -108,3 +109,13 @@ def test_real_documents(path):
     assert [row["native_id"] for row in read["steps"]] == [it["id"] for it in messages]
     calls = [call for it in messages for call in it.get("toolCalls", [])]
     assert len(read["tool_calls"]) == len(calls)
+
+
+@pytest.mark.parametrize(
+    ("file", "calls", "results"),
+    [("checkpoint-old", 1, 1), ("checkpoint-new", 2, 2), ("before-write", 1, 0)],
+)
+def test_checkpoints(file, calls, results, tmp_path):
+    store = Rows([EXAMPLES / f"gemini_checkpoint/{file}.json"], tmp_path / "store")
+    assert store.count("calls") == calls
+    assert store.count("observations", "call is not null") == results

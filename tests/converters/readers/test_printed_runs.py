@@ -1,4 +1,4 @@
-"""What programs print while they run: Codex, Cursor and Gemini CLI."""
+"""What programs print while they run: Codex, Cursor, Gemini CLI and Pi."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ def texts(rows):
         ("cursor_stream_json/pieces.jsonl", 2, 2, 1),
         ("cursor_stream_json/whole.jsonl", 2, 1, 1),
         ("gemini_stream_json/run.jsonl", 2, 2, 1),
+        ("pi/printed.jsonl", 1, 1, 0),
     ],
 )
 def test_calls_and_results_are_joined(file, calls, results, failed, tmp_path):

@@ -360,3 +360,26 @@ def test_langsmith():
     assert (result["text"], result["call_id"]) == ("fed", "f1")
     (turn,) = steps(example("langsmith", "batch.json"), "llm_turn")
     assert (turn["text"], turn["tokens_in"], turn["tokens_reasoning"]) == ("Cluck cluck.", 8, 1)
+
+
+def test_a_choice_whose_message_is_a_text_of_json(tmp_path):
+    call = {"id": "call-1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    message = {"role": "assistant", "tool_calls": [call]}
+    attributes = [
+        {"key": "index", "value": {"intValue": "0"}},
+        {"key": "message", "value": {"stringValue": json.dumps(message)}},
+    ]
+    span = {
+        "traceId": "0af7651916cd43dd8448eb211c80319c", "spanId": "b7ad6b7169203331",
+        "name": "chat m",
+        "startTimeUnixNano": "1700000000000000000", "endTimeUnixNano": "1700000001000000000",
+        "attributes": [{"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}}],
+        "events": [{"name": "gen_ai.choice", "timeUnixNano": "1700000000500000000",
+                    "attributes": attributes}],
+    }  # fmt: skip
+    trace = {"resourceSpans": [{"resource": {}, "scopeSpans": [{"scope": {}, "spans": [span]}]}]}
+    (tmp_path / "trace.json").write_text(json.dumps(trace))
+    adp.convert([str(tmp_path / "trace.json")], str(tmp_path / "store"))
+    assert adp.query(str(tmp_path / "store"), "select name from calls").to_pylist() == [
+        {"name": "look"}
+    ]

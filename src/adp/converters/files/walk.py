@@ -16,7 +16,7 @@ ARCHIVES = frozenset({".zip", ".eval", ".tar", ".tgz"})
 RECORDS = frozenset({".json", ".jsonl", ".ndjson", ".traj"})
 DATABASES = frozenset({".db", ".sqlite", ".sqlite3", ".vscdb"})
 DATA_SUFFIXES = RECORDS | {".parquet"} | ARCHIVES | DATABASES
-TEXT_ENDS = ("chat.history.md",)
+TEXT_ENDS = ("chat.history.md", ".sse")
 """Ends of names of logs that are texts; they are found even where their name begins with a dot."""
 
 LOG_FOLDERS = frozenset({".system_generated"})

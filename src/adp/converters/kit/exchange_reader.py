@@ -21,6 +21,9 @@ from adp_schema.errors import RecordError
 from adp_schema.losses import Losses
 from adp_schema.protocols import Match, RawRecord, SkipRecordError
 
+_UNANSWERED = frozenset({"expired", "canceled"})
+"""Results of requests in a batch of Anthropic's that no model saw."""
+
 REPLY_ONLY = "reply only"
 """Tag of a trajectory that has a reply, and not the request that it answers."""
 _TRACES = frozenset(
@@ -95,6 +98,8 @@ class ExchangeLog(SessionLog):
         places = [record.child(key) for key in ("result", "response")]
         places += [place.child("body") for place in places]
         for place in [record, *places]:
+            if place.word("type") in _UNANSWERED and exchange.request is None:
+                raise SkipRecordError(f"the request was not answered: {place.word('type')}")
             if place.first("error") not in (0, 0x6E):
                 if exchange.request is None:
                     raise SkipRecordError("it holds an error and no reply of a model")

@@ -98,6 +98,8 @@ def open_exchange(record: SourceObject) -> Exchange:
             break
     for key in REQUESTS:
         if _open_request(exchange, record, key):
+            if exchange.kind == "chat" and _is_refused(record):
+                exchange.request_kind = "anthropic"
             return exchange
     exchange.request_kind = request_kind(record.values)
     if exchange.request_kind:
@@ -105,6 +107,13 @@ def open_exchange(record: SourceObject) -> Exchange:
     elif exchange.reply_kind == "responses" and "input" in record:
         exchange.request, exchange.request_kind = record, "responses"
     return exchange
+
+
+def _is_refused(record: SourceObject) -> bool:
+    """Whether there is an error as Anthropic writes it, ``{type: error, error: {type}}``."""
+    places = [record.peek(key) for key in ("response", "result")]
+    places += [place.peek("body") for place in places]
+    return any(it.word("type") == "error" and it.peek("error").word("type") for it in places)
 
 
 def _open_reply(exchange: Exchange, outer: SourceObject, key: str, depth: int = 0) -> bool:

@@ -141,8 +141,8 @@ def _message(raw: Raw, span: TraceSpan, *, answers: bool) -> tuple[Raw | None, R
     for attributes in parts or [event]:
         message.values |= attributes.values
         attributes.values = {}
-    message.values |= message.child("message").values
-    message.child("message").values = {}
+    choice = message.take_child("message")  # an object, or the text of one
+    message.values |= choice.values
     if message.word("event.name") == name:
         message.drop("event.name")
         message.values["event"] = plain(name)

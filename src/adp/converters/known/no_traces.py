@@ -20,6 +20,7 @@ from adp.converters.known.signature import (
     lacks,
     objects,
     only,
+    some,
     values,
 )
 
@@ -38,9 +39,18 @@ _ABOUT_A_SESSION = either(
     has("info", "session_summary", "num_messages"),
     has("turnCount", "userMessageCount", "assistantMessageCount"),
     has("conversationId", "layout", rows=LIST),
+    has("files_in_context", "model_usage"),
+    both(has("task", "tokensIn", "tokensOut", "totalCost"), lacks("messages")),
     both(has(agentType=TEXT), only("agentType", "description", "toolUseId", "spawnDepth")),
 )
 """What agents keep beside the log of a session."""
+
+_TYPED = either(
+    both(has("ts", session_id=TEXT, text=TEXT), only("ts", "session_id", "text")),
+    has("pastedContents", "project", display=TEXT),
+    both(has("messageId", "timestamp", sessionId=TEXT, message=TEXT), lacks("uuid")),
+)
+"""A line of a history: of Codex, of Claude Code, of Gemini CLI."""
 
 
 def _holds_no_objects(row: dict[str, Any]) -> bool:
@@ -105,6 +115,7 @@ _TESTS: tuple[tuple[str, str, Test], ...] = (
         "what an agent keeps beside the log of a session",
         kept_as("object", first(_ABOUT_A_SESSION)),
     ),
+    ("prompt_history", "the prompts that a user typed, beside the logs of sessions", some(_TYPED)),
     (
         "conversation_state",
         "the state of a conversation",

@@ -16,7 +16,7 @@ from msgspec import Raw
 from adp.converters.kit.drafts import merge_extra
 from adp.converters.kit.exchange_reader import REPLY_ONLY
 from adp.converters.kit.model_apis import ModelApis, reply_kind
-from adp.converters.kit.session import LogReader, SessionLog, word
+from adp.converters.kit.session import LogReader, SessionLog, inner, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.streams import encoded, is_event, join, streams_of
 from adp.converters.reading import BRACE, BRACKET
@@ -44,14 +44,22 @@ class Streams(SessionLog):
                 self.losses.add(source.path, reason)
             else:
                 others.append(source)
+        self.replies(events)
+        for source in others:
+            self.other(source)
+
+    def replies(self, events: list[dict[str, Any]]) -> None:
+        """Join events to the replies that they tell.
+
+        Raises:
+            RecordError: a reply is not whole.
+        """
         replies = join(events)
         if not replies or len(replies) < len(streams_of(events)):
             raise RecordError("the events do not tell a whole reply")
         self.run.columns["tags"] = [REPLY_ONLY]
         for reply in replies:
             self._reply(encoded(reply))
-        for source in others:
-            self.other(source)
 
     def _reply(self, data: bytes) -> None:
         source = SourceObject(data, "$", self.losses)
@@ -79,7 +87,8 @@ class APIStreams(LogReader):
         if word(record, "object") == "chat.completion.chunk":
             return Match.STAMP
         responses = kind.startswith("response.") and bool(keys & {"response", "sequence_number"})
-        anthropic = kind == "message_start" and "message" in keys and "parentUuid" not in keys
+        anthropic = kind == "message_start" and "parentUuid" not in keys
+        anthropic = anthropic and bool({"id", "type"} & set(inner(record, "message")))
         return Match.STAMP if responses or anthropic else Match.NO
 
 

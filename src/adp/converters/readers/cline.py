@@ -1,7 +1,7 @@
 """Tasks of Cline and Roo Code: ``api_conversation_history.json`` and ``ui_messages.json``.
 
 The first is a list of Anthropic messages, what the model saw; the second is what the user saw,
-which becomes events.
+which becomes events. Calls are blocks, or tags in the text (see `cline_calls`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from typing import ClassVar
 from msgspec import Raw
 
 from adp.converters.kit.drafts import StepDraft, merge_extra
-from adp.converters.kit.session import LogReader, SessionLog, inner, word
+from adp.converters.kit.key_tables import take_columns
+from adp.converters.kit.session import LogReader, SessionLog, first_item, inner, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.usage import UsageKeys, take_usage
-from adp.converters.reading import NUMBER
+from adp.converters.readers.cline_calls import add_calls, take_results
+from adp.converters.reading import BRACKET, NUMBER
 from adp_schema import jsontext
 from adp_schema.protocols import Match
 
@@ -26,14 +28,32 @@ USAGE = UsageKeys(
     cost=("cost",),
 )
 
+TOTALS = {
+    "total_tokens_in": "tokensIn",
+    "total_tokens_out": "tokensOut",
+    "total_cost_usd": "totalCost",
+}
+"""Of ``history_item.json``, as Roo Code keeps it beside a conversation."""
+
 
 class ClineTask(SessionLog):
     """One task."""
 
     agent: ClassVar[str | None] = "cline"
     handlers: ClassVar[Mapping[str, str]] = {"message": "message"}
-    kept: ClassVar[frozenset[str]] = frozenset({"say", "ask"})
+    kept: ClassVar[frozenset[str]] = frozenset({"say", "ask", "reasoning", "task_started"})
     time_keys: ClassVar[tuple[str, ...]] = ("ts",)
+
+    def finish(self) -> None:
+        """What lies beside the conversation: its models, and what the task took."""
+        columns = self.run.columns
+        for path, source in self.side_objects():
+            for used in source.copy().objects("model_usage"):
+                columns["agent_model"] = columns.get("agent_model") or used.text("model_id")
+            if "tokensIn" in source:
+                columns["source_id"] = columns["session_id"] = source.name("id")
+                take_columns(source, columns, TOTALS)
+            self.run.extra[path.rpartition("/")[2]] = source.rest()
 
     def kind_of(self, source: SourceObject) -> str:
         """A message for the model, or one for the user."""
@@ -52,14 +72,29 @@ class ClineTask(SessionLog):
         if role in ("user", "assistant"):
             source.drop("role")
         content = source.take("content")
+        if role == "user" and content is not None and self._has_calls(content):
+            blocks, result = take_results(self, source, jsontext.decode_array(content))
+            if result is not None and not blocks:
+                source.drop(*self.time_keys)
+                merge_extra(result.extra, source.rest())
+                return
+            content = jsontext.raw(jsontext.text_of(blocks))
         draft = self.add_message(source, role, content, f"{source.path}.content")
         if isinstance(draft, StepDraft) and role == "assistant":
             self.set_model(draft, source.child("modelInfo").text("modelId"))
             take_usage(source, "metrics", draft.columns, USAGE)
+            add_calls(draft)
         is_summary = source.first("isSummary") == ord("t")
         merge_extra(draft.extra, source.rest())
         if is_summary and isinstance(draft, StepDraft):
             self.run.summarised(draft)
+
+    def _has_calls(self, content: Raw) -> bool:
+        """Whether a list of blocks follows calls that are in the text."""
+        turns = (step for step in reversed(self.run.steps) if step.columns["kind"] == "llm_turn")
+        calls = next((step.calls for step in turns), [])
+        is_open = any(call.columns.get("origin") == "parsed_from_text" for call in calls)
+        return is_open and jsontext.first_byte(content) == BRACKET
 
 
 class ClineReader(LogReader):
@@ -67,9 +102,19 @@ class ClineReader(LogReader):
 
     name = "cline"
     title = "Tasks of Cline and Roo Code"
-    recognised = "a list of messages with a ts or a modelInfo, or of what was said and asked"
-    versions = "reads api_conversation_history.json and ui_messages.json"
+    recognised = "messages with a ts, a modelInfo or a <task>, or what was said and asked"
+    versions = (
+        "reads api_conversation_history.json, also with calls as tags, what lies beside it, and "
+        "ui_messages.json"
+    )
     log = ClineTask
+
+    def side_files(self, source_file: str) -> tuple[str, ...]:
+        """What is kept beside a conversation."""
+        folder, slash, name = source_file.rpartition("/")
+        if name != "api_conversation_history.json":
+            return ()
+        return tuple(f"{folder}{slash}{it}" for it in ("task_metadata.json", "history_item.json"))
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """A message for the model, with the keys of Cline; or one for the user."""
@@ -80,8 +125,17 @@ class ClineReader(LogReader):
         if word(record, "role") in ("user", "assistant") and "content" in record:
             if "modelId" in inner(record, "modelInfo"):
                 return Match.STAMP
-            return Match.SHAPE if is_timed else Match.NO
+            begins = word(first_item(record, "content"), "text").startswith(_BEGINS)
+            return Match.STAMP if begins else _shape(is_timed)
         return Match.NO
+
+
+_BEGINS = ("<task>\n", "<environment_details>\n", "<user_message>\n")
+"""Begins of texts in messages of the user; the first message has one."""
+
+
+def _shape(holds: object) -> Match:
+    return Match.SHAPE if holds else Match.NO
 
 
 CONVERTER = ClineReader()

@@ -2,7 +2,7 @@
 
 A header, then entries that point to the one that they follow (``parentId``; none in version 1).
 A compaction replaces what came before the entry that it names. Sources: the session format in
-Pi's documentation, versions 1 to 4.
+Pi's documentation, versions 1 to 4; `pi_printed` has what ``pi --mode json`` prints.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from msgspec import Raw
 
 from adp.converters.files.sqlite import SqliteShape
 from adp.converters.kit.key_tables import take_columns, take_tools
-from adp.converters.kit.session import LogReader, TreeLog, inner, word
+from adp.converters.kit.session import LogReader, inner, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_end
 from adp.converters.kit.usage import UsageKeys, take_usage
 from adp.converters.kit.written_names import NamedRun, cwd_of, session_word
 from adp.converters.kit.written_values import EPOCH, iso
+from adp.converters.readers.pi_printed import PiPrinted
 from adp.converters.readers.pi_write import SYSTEM, TOOLS
 from adp.converters.reading import BRACE
 from adp_schema import jsontext
@@ -41,14 +42,11 @@ USAGE = UsageKeys(
 WINDOW, EVENTS = "session_windows", "transcript_events"
 """The tables of OpenClaw's database: a session, and the lines of each."""
 
-_MOST = 1 << 28
-"""Bytes of the longest line that is decompressed."""
-
 HEADER = {"source_version": "version", "agent_model": "modelId", "started_at": "timestamp"}
 TURN = {"stop_reason": "stopReason", "response_id": "responseId"}
 
 
-class PiSession(TreeLog):
+class PiSession(PiPrinted):
     """One session."""
 
     agent: ClassVar[str | None] = "pi"
@@ -59,10 +57,11 @@ class PiSession(TreeLog):
         "branch_summary": "summary",
         "custom_message": "custom",
         "custom": "note",
+        **PiPrinted.handlers,
     }
-    kept: ClassVar[frozenset[str]] = frozenset(
-        {"model_change", "thinking_level_change", "label", "session_info", "reset", "leaf"}
-    )
+    kept: ClassVar[frozenset[str]] = PiPrinted.kept | {
+        *("model_change", "thinking_level_change", "label", "session_info", "reset", "leaf")
+    }
     _has_header = False
 
     def sources(self) -> Iterator[tuple[SourceObject, str]]:
@@ -93,7 +92,9 @@ class PiSession(TreeLog):
         packed = row.child("event_zstd")
         size = row.integer_at("event_utf8_bytes")
         is_empty = row.first("event_json") in (0, ord("n"))
-        if is_empty and packed and size is not None and 0 < size < _MOST:
+        if (
+            is_empty and packed and size is not None and 0 < size < 1 << 28
+        ):  # bytes of the longest line
             text = _unpacked(packed.word("$base64"), size)
             if text is not None:
                 packed.drop("$base64")
@@ -207,8 +208,8 @@ class PiReader(LogReader):
     title = "Sessions of Pi and OpenClaw"
     recognised = "a line of the type session with an id, a cwd and no harness"
     versions = (
-        "Reads versions 1 to 4, also from openclaw-agent.sqlite. Writes version 3; it was tried "
-        "with Pi 0.73.1."
+        "Reads versions 1 to 4, openclaw-agent.sqlite and what pi --mode json prints. Writes "
+        "version 3; it was tried with Pi 0.73.1."
     )
     log = PiSession
     database = SqliteShape(
@@ -223,6 +224,8 @@ class PiReader(LogReader):
         """A header without the ``harness`` that sessions of STS have; or rows of a database."""
         if "session_id" in inner(record, WINDOW) and EVENTS in record:
             return Match.STAMP
+        if word(record, "type") == "message_end" and "role" in inner(record, "message"):
+            return Match.SHAPE
         header = word(record, "type") == "session" and {"id", "cwd"} <= set(record)
         return Match.STAMP if header and "harness" not in record else Match.NO
 

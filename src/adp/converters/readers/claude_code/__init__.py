@@ -85,11 +85,16 @@ class ClaudeCodeReader(LogReader):
         if "loglines" in record:
             listed = jsontext.first_byte(record["loglines"]) == BRACKET
             return Match.STAMP if listed else Match.NO
-        chat = kind in ("user", "assistant") and "content" in message and "timestamp" in record
+        chat = kind in ("user", "assistant") and "content" in message
+        if chat and "timestamp" not in record and "uuid" not in record:
+            chat = word(message, "role") in (kind, "") and record.keys() <= _BARE
         return Match.SHAPE if chat and "session_id" not in record else Match.NO
 
 
 _CHAT = {"isSidechain", "userType", "attachment"}
 """Keys that one of is in every record of a chat."""
+
+_BARE = {"type", "message", "requestId"}
+"""Keys of a record of which programs that pass it on left nothing but the message."""
 
 CONVERTER = ClaudeCodeReader()

@@ -14,6 +14,7 @@ from typing import ClassVar
 from msgspec import Raw
 
 from adp.converters.kit.blocks import call_columns
+from adp.converters.kit.chat_messages import ChatMessages
 from adp.converters.kit.drafts import TrajectoryDraft, merge_extra
 from adp.converters.kit.key_tables import take_columns
 from adp.converters.kit.session import LogReader, inner, word
@@ -21,6 +22,7 @@ from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import time_of
 from adp.converters.kit.usage import add_totals, set_usage
 from adp.converters.readers.copilot_cli.messages import USAGE, CopilotMessages
+from adp.converters.reading import BRACKET
 from adp_schema import jsontext
 from adp_schema.model import Columns
 from adp_schema.protocols import Match
@@ -58,6 +60,8 @@ class CopilotSession(CopilotMessages):
         "tool.user_requested", "subagent.started", "subagent.completed", "subagent.failed",
         "subagent.selected", "subagent.deselected", "hook.start", "hook.end", "skill.invoked",
         "system.notification", "permission.requested", "permission.completed", "abort",
+        "assistant.message_delta", "assistant.reasoning_delta", "assistant.tool_call_delta",
+        "assistant.streaming_delta", "result",
     })  # fmt: skip
 
     notes: ClassVar[Mapping[str, Mapping[str, str]]] = {
@@ -75,6 +79,9 @@ class CopilotSession(CopilotMessages):
 
     def line(self, source: SourceObject) -> None:
         """Take one event, into the trajectory of the agent that it is about."""
+        if source.first("chatMessages") == BRACKET:
+            self._document(source)
+            return
         data = source.child("data")
         if source.word("parentId") == self.previous:
             source.drop("parentId")
@@ -106,6 +113,15 @@ class CopilotSession(CopilotMessages):
             self.run.link("subagent", target_id=name or None)
         else:
             call.link_subagent(target_id=name)
+
+    def _document(self, source: SourceObject) -> None:
+        """A session of the first versions: the messages of its requests, and what was shown."""
+        columns = self.run.columns
+        columns["source_id"] = columns["session_id"] = source.name("sessionId")
+        columns["agent_model"] = source.word("selectedModel") or None
+        take_columns(source, columns, {"started_at": "startTime"})
+        ChatMessages(self.blocks).messages(source.objects("chatMessages"))
+        self.run.extra.update(source.rest())
 
     def header(self, source: SourceObject) -> None:
         """The first event, or that of another session joined to it."""
@@ -190,16 +206,26 @@ class CopilotReader(LogReader):
     name = "copilot_cli"
     title = "Sessions of Copilot CLI"
     recognised = "events with a dotted type, data, an id and a parentId, such as session.start"
-    versions = "reads the events of version 1, seen up to 1.0.77"
+    versions = "reads events of version 1, seen up to 1.0.85, and documents of 0.0.3xx"
     log = CopilotSession
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """An event of a session, with its data."""
         kind = word(record, "type")
+        if "chatMessages" in record and word(record, "sessionId"):
+            return Match.STAMP
         if kind == "session.start" and "sessionId" in inner(record, "data"):
             return Match.STAMP
         known = CopilotSession.knows(kind) and {"data", "id", "timestamp"} <= set(record)
-        return Match.STAMP if known else Match.NO
+        if known:
+            return Match.STAMP
+        return Match.SHAPE if kind in _CHAT and inner(record, "data") else Match.NO
+
+
+_CHAT = frozenset(
+    {"user.message", "assistant.message", "tool.execution_start", "tool.execution_complete"}
+)
+"""Events that are of this format also where a program has passed on nothing but their data."""
 
 
 CONVERTER = CopilotReader()

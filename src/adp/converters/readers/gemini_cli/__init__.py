@@ -39,6 +39,7 @@ class GeminiSession(TreeLog):
         "user": "user",
         "gemini": "model",
         "model": "model",
+        "qwen": "model",
         "$root": "root",
         "$edit": "edit",
         **dict.fromkeys(_NOTES, "note"),

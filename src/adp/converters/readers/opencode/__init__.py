@@ -19,7 +19,7 @@ from adp.converters.kit.session import SHARED, LogReader, inner, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
 from adp.converters.kit.written_names import NamedRun, opencode_id
-from adp.converters.readers.opencode.messages import OpencodeMessages, is_over
+from adp.converters.readers.opencode.messages import OpencodeMessages, is_info, is_over
 from adp.converters.reading import BRACE
 from adp_schema import jsontext
 from adp_schema.errors import RecordError
@@ -64,7 +64,7 @@ class OpencodeSession(OpencodeMessages):
             self._rows(source)
         elif source.word("sessionID") and source.first("part") == BRACE:
             self._event(source)
-        elif self.record.side_files and (source.word("role") or "projectID" in source):
+        elif self.record.side_files and (source.word("role") or is_info(source.values)):
             self._files(source)
         elif self.alone and source.word("type") != "error":
             raise _refused(source)
@@ -107,7 +107,7 @@ class OpencodeSession(OpencodeMessages):
             source = SourceObject(data if jsontext.is_valid(data) else None, path, self.losses)
             if not source:
                 self.run.event(source, {"text": data.decode("utf-8", "backslashreplace")})
-            elif (folders := path.split("/"))[-3:-2] == ["part"]:
+            elif "part" in (folders := path.split("/"))[-4:-2]:
                 parts.setdefault(folders[-2], []).append(source)
             else:
                 messages.append(source)
@@ -204,8 +204,11 @@ class OpencodeReader(LogReader):
         root = f"{above.rpartition('/')[0]}/".removeprefix("/")
         if kind == "session" and "projectID" in names:
             return [f"{root}message/{names.word('id')}/*.json"]
+        if above.endswith("session") and here == "info" and is_info(names.values):
+            return [f"{above}/message/{names.word('id')}/*.json"]  # before 0.6
         if kind == "message" and names.word("sessionID") == here:
-            return [f"{root}part/{names.word('id')}/*.json"]
+            owner = names.word("id")
+            return [f"{root}part/{owner}/*.json", f"{root}part/{here}/{owner}/*.json"]
         return []
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
@@ -218,9 +221,9 @@ class OpencodeReader(LogReader):
             return Match.STAMP
         if "sessionID" in keys and word(record, "type") in EVENTS and {"part", "error"} & keys:
             return Match.STAMP
-        lone = ({"id", "sessionID", "role", "time"}, {"id", "sessionID", "messageID", "type"},
-                {"id", "projectID", "directory", "time"})  # fmt: skip
-        return Match.SHAPE if any(shape <= keys for shape in lone) else Match.NO
+        lone = ({"id", "sessionID", "role", "time"}, {"id", "sessionID", "messageID", "type"})
+        is_lone = any(shape <= keys for shape in lone) or is_info(record)
+        return Match.SHAPE if is_lone else Match.NO
 
     def write(
         self, trajectory: Trajectory, losses: Losses, flavour: str | None = None

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
+
+from msgspec import Raw
 
 from adp.converters.kit.blocks import TRUE, call_columns
 from adp.converters.kit.drafts import StepDraft, merge_extra
 from adp.converters.kit.key_tables import exit_code
-from adp.converters.kit.session import SessionLog
+from adp.converters.kit.session import SessionLog, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
 from adp.converters.kit.usage import UsageKeys, take_usage
@@ -171,3 +174,10 @@ def is_over(step: StepDraft, part: SourceObject) -> bool:
     if kind == "step-start":
         return bool({"step-start", "step-finish"} & set(step.extra))
     return "step-finish" in step.extra and kind not in _OUTSIDE_PARTS
+
+
+def is_info(record: Mapping[str, Raw]) -> bool:
+    """Whether an object is what the old folder keeps of a session."""
+    keys = set(record)
+    early = {"version", "title", "time"} <= keys and word(record, "id").startswith("ses_")
+    return early or {"id", "projectID", "directory", "time"} <= keys

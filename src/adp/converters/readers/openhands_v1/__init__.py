@@ -7,6 +7,7 @@ grew by before an answer is what it took. Source: openhands.sdk.event, 1.0 to 1.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
@@ -26,6 +27,7 @@ from adp_schema.model import Columns
 from adp_schema.protocols import Match, SkipRecordError
 
 _STATE = "base_state.json"
+_FIRST = re.compile(r"event-0+-.*\.json$")
 
 
 class OpenHandsSdkLog(SdkTurns):
@@ -175,10 +177,11 @@ class OpenHandsSdkReader(LogReader):
         return Match.STAMP if is_event(record) or state else Match.NO
 
     def side_files(self, source_file: str) -> tuple[str, ...]:
-        """The events of a conversation, beside its state."""
-        folder, _, name = source_file.rpartition("/")
-        events = f"{folder}/events/event-*.json" if folder else "events/event-*.json"
-        return (events,) if name == _STATE else ()
+        """The events of a conversation: beside its state, or else beside the first of them."""
+        folder, slash, name = source_file.rpartition("/")
+        if _FIRST.match(name):
+            return (f"{folder}{slash}event-*.json",)
+        return (f"{folder}{slash}events/event-*.json",) if name == _STATE else ()
 
 
 def is_event(event: Mapping[str, Raw]) -> bool:
