@@ -38,7 +38,7 @@ def leave_out(step: Step, path: str, losses: Losses) -> None:
         losses.add(f"{path}.kind", f"a step of kind {step.kind}, which no model saw, is left out")
     else:
         losses.add(f"{path}.visibility", "a step that no model saw is left out")
-    report_columns(step, frozenset({"source", "kind", "visibility"}), path, losses)
+    report_columns(step, frozenset({"kind", "visibility"}), path, losses)
     report_left_parts(step, path, losses)
 
 
