@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from msgspec import Raw
 
+from adp.converters.kit.drafts import merge_extra
 from adp.converters.kit.session import LogReader, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.streams import events_of, is_event
@@ -22,11 +23,13 @@ class EventText(Streams):
 
     def read_lines(self) -> None:
         """Read the replies that its events tell."""
-        events = events_of(SourceObject(self.record.data, "$", self.losses).text("text") or "")
+        source = SourceObject(self.record.data, "$", self.losses)
+        events = events_of(source.text("text") or "")
         if not events:
             raise RecordError("the text holds no event", "$.text")
         self.losses.add("$.text", "the events of the stream are joined to the reply that they tell")
         self.replies(events)
+        merge_extra(self.run.extra, source.rest())
 
 
 class EventTextReader(LogReader):

@@ -48,8 +48,8 @@ class CodexPrinted(SessionLog):
     kept: ClassVar[frozenset[str]] = frozenset({"turn.started"})
 
     def set_up(self) -> None:
-        """The calls, by the id of their item."""
-        self._calls: dict[str, CallDraft] = {}
+        """The calls, by the id of their item, with what was asked for."""
+        self._calls: dict[str, tuple[CallDraft | None, dict[str, bytes]]] = {}
         self._answered: set[str] = set()
 
     def header(self, source: SourceObject) -> None:
@@ -80,17 +80,16 @@ class CodexPrinted(SessionLog):
     def _call(self, source: SourceObject, item: SourceObject, kind: str, *, is_over: bool) -> None:
         name = item.word("id")
         status = item.word("status")
-        call = self._calls.get(name) if name else None
+        keys = ARGUMENTS.get(kind, ("arguments",))
+        call, asked = self._calls.get(name, (None, {}))
         if call is None:
+            asked = {key: bytes(item.values[key]) for key in keys if key in item}
             call = self.open_turn(source).call(self._columns(item, kind))
             if name:
-                self._calls[name] = call
-        elif kind in ARGUMENTS:
-            for key in ARGUMENTS[kind]:
-                if key in item and key in (call.columns["arguments"] or ""):
-                    self._again(item, key, call)
-        elif "arguments" in item:
-            self._again(item, "arguments", call)
+                self._calls[name] = call, asked
+        for key, raw in asked.items():  # a later line says it again
+            if bytes(item.values.get(key, b"")) == raw:
+                item.drop(key)
         if item.word("id") == call.columns["call_id"]:
             item.drop("id")
         if status:
@@ -108,11 +107,6 @@ class CodexPrinted(SessionLog):
         asked = {key: item.take(key) for key in ARGUMENTS[kind] if key in item}
         arguments = jsontext.raw(jsontext.text_of(asked))
         return call_columns(kind, item.word("id") or None, arguments)
-
-    def _again(self, item: SourceObject, key: str, call: CallDraft) -> None:
-        """What a later line says again; what it says in another way stays."""
-        if bytes(item.values[key]).decode("utf-8", "replace") in (call.columns["arguments"] or ""):
-            item.drop("type")
 
     def _result(self, item: SourceObject, kind: str, call: CallDraft, status: str) -> None:
         draft = self.run.observe({"name": call.columns["name"]}, answers=call.columns["call_id"],
