@@ -8,6 +8,7 @@ from typing import Annotated
 import pyarrow.parquet as pq
 import typer
 
+from adp.cli.losses_text import print_losses
 from adp.cli.manifest_text import equation, row_counts, stored, summary, top
 from adp.cli.options import FollowLinks, JsonCounts, Workers
 from adp.cli.text import (
@@ -131,7 +132,7 @@ def report(manifest: Manifest, out: str) -> None:
     if line := kept_line(kept_as_text(Path(out), manifest), out):
         say(line, "yellow")
     top("reason", manifest.reasons)
-    top("lost (path: reason)", manifest.losses)
+    print_losses(manifest.losses)
     top("kept, not understood", manifest.unknown)
     say(f"next: adp info {out}")
 

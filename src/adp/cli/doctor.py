@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from adp.cli.completeness_text import show_completeness
+from adp.cli.losses_text import print_losses
 from adp.cli.manifest_text import top
 from adp.cli.options import FollowLinks, JsonReport
 from adp.cli.text import counted, epilog, print_json, print_table, progress_bar, say
@@ -62,4 +63,4 @@ def _show(report: Diagnosis) -> None:
         if file.reason:
             say(f"not read in {file.source_file}: {file.reason}", "yellow")
     top("kept, not understood", report.unknown)
-    top("lost (path: reason)", report.losses)
+    print_losses(report.losses)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from adp.cli.losses_text import print_losses
 from adp.cli.manifest_text import top
 from adp.cli.options import JsonReport, StorePath
 from adp.cli.text import counted, epilog, print_json, progress_bar, say
@@ -114,7 +115,7 @@ def _show(report: ExportReport, out: str, *, no_branches: bool) -> None:
         say(f"{lonely} among them; --no-branches leaves them out")
     if NOTHING in report.losses:
         say(f"{counted(report.losses[NOTHING], 'run is', 'runs are')} left out, without a message")
-    top("lost (path: reason)", report.losses)
+    print_losses(report.losses)
     if report.next is not None:
         first = "" if report.files == 1 else f" (the first of {report.files:,} files)"
         say(f"next: {report.next}{first}")

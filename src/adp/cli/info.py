@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from adp.cli.completeness_text import show_completeness
+from adp.cli.losses_text import print_losses
 from adp.cli.manifest_text import equation, stored, top
 from adp.cli.options import StorePath
 from adp.cli.text import (
@@ -152,7 +153,7 @@ def report(store: Store, *, damaged: bool) -> None:
     heads = ("data set", "trajectories")
     print_table(heads, counts, right=["trajectories"], fold=["data set"])
     top("reason", manifest.reasons)
-    top("lost (path: reason)", manifest.losses)
+    print_losses(manifest.losses)
     top("kept, not understood", manifest.unknown)
     for act in manifest.lineage:
         made_with = {**act.options, **act.versions}

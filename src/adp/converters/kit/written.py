@@ -288,8 +288,7 @@ class SessionLogWriter:
         for column in ("source_id", "session_id"):
             native = self.native and column in self.native_columns
             if getattr(run, column) not in (None, self.session) and not native:
-                reason = f"the id of the session becomes {self.session}"
-                self.losses.add(f"$.{column}", reason)
+                self.losses.add(f"$.{column}", "the session gets another id")
         if not self.native:
             report_beside(run, self.losses)
         elif run.task is not None:
