@@ -27,7 +27,7 @@ GOOD = {"source": "user", "kind": "message", "text": "a"}
     [
         ({"mood": "glad"}, "table steps has no column mood"),
         ({"kind": "poem"}, "column steps.kind holds 'poem'; it takes"),
-        ({"text": 3}, "column steps.text: "),
+        ({"text": 3}, "column steps.text takes a text"),
         ({"tokens_in": 2**80}, "column steps.tokens_in: "),
     ],
 )

@@ -19,6 +19,7 @@ from adp.converters.kit.written_names import (
     session_word,
 )
 from adp.converters.kit.written_values import Line, iso, merged, object_at, text_at
+from adp.converters.readers.pi_printed import PRINTED, PiPrinted
 from adp.converters.writing import string
 from adp_schema import jsontext
 from adp_schema.extra_column import original, unpack
@@ -151,8 +152,12 @@ class PiWriter(SessionLogWriter):
         yield self._entry("message", row, {"message": message}, self.fields(row))
 
     def noted(self, step: Step, fields: dict[str, Raw], path: str) -> Iterator[Line]:
-        """An entry that is no message."""
-        yield self._entry(text_at(fields, "type"), step, {}, fields)
+        """An entry that is no message; what Pi only prints is in no file of a session."""
+        kind = text_at(fields, "type")
+        if kind in PRINTED or kind in PiPrinted.handlers:
+            yield from self.leave_out(step, path, f"a printed line of the type {kind}")
+        else:
+            yield self._entry(kind, step, {}, fields)
 
     def edit(self, step: Step, path: str) -> Iterator[Line]:
         """A compaction; other edits have no place."""
