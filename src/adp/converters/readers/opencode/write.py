@@ -18,7 +18,7 @@ from adp.converters.kit.written_names import (
     provider_of,
 )
 from adp.converters.kit.written_values import Line, merged, object_at
-from adp.converters.readers.opencode_write_parts import AROUND, OpencodeParts
+from adp.converters.readers.opencode.write_parts import AROUND, OpencodeParts
 from adp.converters.scalars import number_text
 from adp.converters.writing import add_losses, string
 from adp_schema import jsontext
