@@ -270,7 +270,10 @@ def message_row(trajectory: Trajectory, store: Store, losses: Losses) -> dict[st
     for name in extra.fields if native else ():
         losses.add(f"$.extra.{name}", _NO_COLUMN)
     messages = json_text(record["messages"])
-    shared = _messages(trajectory) - _messages(main_line) if main_line.parent_id else None
+    shared, count = None, _count(record)
+    if main_line.parent_id:
+        own_messages = count if trajectory is main_line else _count(_written(main_line))
+        shared = count - own_messages
     return {
         **{name: getattr(main_line, name) for name in _SAME_NAME},
         "id": main_line.trajectory_id,
@@ -278,17 +281,22 @@ def message_row(trajectory: Trajectory, store: Store, losses: Losses) -> dict[st
         "tools": None if main_line.tools is None else json_text(tools),
         "agent": main_line.agent_name,
         "model": main_line.agent_model,
-        "num_messages": _messages(trajectory),
+        "num_messages": count,
         "num_steps": len(main_line.steps),
         "num_calls": sum(len(step.calls) for step in main_line.steps),
         "shared_messages": shared,
     }
 
 
-def _messages(trajectory: Trajectory) -> int:
-    """Number of messages: each step is one, and each result."""
-    steps = trajectory.steps
-    return len(trajectory.early_observations) + sum(1 + len(step.observations) for step in steps)
+def _written(trajectory: Trajectory) -> dict[str, Any]:
+    """The chat of a trajectory; its losses are those of the row, which were taken already."""
+    return CONVERTER.write(trajectory, Losses())
+
+
+def _count(record: dict[str, Any]) -> int:
+    """Number of messages of a chat: a step that no model saw is none."""
+    messages = record["messages"]
+    return len(messages if isinstance(messages, list) else json.loads(json_text(messages)))
 
 
 def json_text(value: Any) -> str:
