@@ -20,6 +20,11 @@ _TIME = pa.timestamp("us", tz="UTC")
 _NUMBERS = {pa.int32(): ("i", int), pa.int64(): ("q", int), pa.float64(): ("d", float)}
 
 
+def empty_table(schema: pa.Schema) -> pa.Table:
+    """A table without rows; ``schema.empty_table()`` would load pandas where it is installed."""
+    return pa.Table.from_batches([], schema=schema)
+
+
 def plain_array(values: list[Any], data_type: pa.DataType) -> pa.Array:
     """The array that ``pa.array(values, data_type)`` makes.
 

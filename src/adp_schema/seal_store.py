@@ -29,6 +29,7 @@ from adp_schema.journal import (
 from adp_schema.journal import sync_folder as sync
 from adp_schema.journal_file import JournalFile
 from adp_schema.manifest import MANIFEST, Lineage, Manifest, Shard, write_atomic
+from adp_schema.plain_arrays import empty_table
 from adp_schema.protocols import Progress
 from adp_schema.reader import ShardReader
 from adp_schema.sealing import (
@@ -115,7 +116,7 @@ def _finish(folder: Path, manifest: Manifest, progress: Progress | None) -> Mani
     _rewrite(folder, manifest, progress)
     staged = folder / FOLDER / "sources.parquet"
     pq.write_table(
-        TABLES["sources"].schema.empty_table(), staged, **writer_options(TABLES["sources"])
+        empty_table(TABLES["sources"].schema), staged, **writer_options(TABLES["sources"])
     )
     manifest.tables["sources"] = [place(staged, folder, "sources", 0, 0)]
     manifest.tables = dict(sorted(manifest.tables.items()))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from adp_schema import location
+from adp_schema.plain_arrays import empty_table
 from adp_schema.tables import TABLES
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def scan(
 
     schema = TABLES[table].schema
     if not files:
-        return pl.LazyFrame(pl.from_arrow(schema.empty_table()))
+        return pl.LazyFrame(pl.from_arrow(empty_table(schema)))
     if location.is_url(files[0]):
         frame = _scan_urls(files)
     elif held:
@@ -38,7 +39,7 @@ def scan(
     frame = frame.rename(dict(renamed.get(table, {})), strict=False)
     if renamed:
         present = set(frame.collect_schema().names())
-        nulls = pl.from_arrow(schema.empty_table())
+        nulls = pl.from_arrow(empty_table(schema))
         assert isinstance(nulls, pl.DataFrame)
         frame = frame.with_columns(
             pl.lit(None, dtype=nulls.schema[name]).alias(name)

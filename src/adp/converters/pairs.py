@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from adp_schema.model import Pair, Trajectory
+from adp_schema.plain_arrays import empty_table
 from adp_schema.reader import to_models
 from adp_schema.tables import TABLES
 
@@ -21,7 +22,7 @@ class RecordPairs:
     """
 
     def __init__(self, rows: pa.Table | None = None) -> None:
-        self._rows = TABLES["pairs"].schema.empty_table() if rows is None else rows
+        self._rows = empty_table(TABLES["pairs"].schema) if rows is None else rows
         self._numbers: dict[str, list[int]] = {}
         sides = zip(*(self._rows[name].to_pylist() for name in _SIDES), strict=True)
         for number, names in enumerate(sides):

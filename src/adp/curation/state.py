@@ -15,6 +15,7 @@ from adp.curation.op_columns import RESERVED, taken, twice
 from adp.curation.pool import Pool
 from adp.curation.recipe import Stage
 from adp_schema.errors import RecipeError
+from adp_schema.plain_arrays import empty_table
 from adp_schema.tables import TABLES
 
 
@@ -261,7 +262,7 @@ def _over(old: pl.DataFrame | None, new: pl.DataFrame) -> pl.DataFrame:
 
 
 def _stacked(old: pl.DataFrame | None, new: pl.DataFrame) -> pl.DataFrame:
-    empty = pl.from_arrow(TABLES["pairs"].schema.empty_table())
+    empty = pl.from_arrow(empty_table(TABLES["pairs"].schema))
     assert isinstance(empty, pl.DataFrame)
     frame = pl.concat([empty, new.select(new.columns)], how="diagonal_relaxed")
     frame = frame.select(pl.col(name).cast(kind) for name, kind in empty.schema.items())

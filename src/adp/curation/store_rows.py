@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from adp.curation.inputs import cached_by_file
 from adp.stores import shards
+from adp_schema.plain_arrays import empty_table
 from adp_schema.reader import ShardReader
 from adp_schema.store import Store
 from adp_schema.tables import TABLES
@@ -57,7 +58,7 @@ class StoreRows:
 
     def numbered(self, table: str, wanted: Sequence[int]) -> pa.Table:
         """Rows of a table by their numbers, from 0, in the order asked for."""
-        results = [TABLES[table].schema.empty_table()]
+        results = [empty_table(TABLES[table].schema)]
         numbers = np.unique(np.array(wanted, np.int64))
         start = 0
         for number, reader in enumerate(self._readers):
@@ -77,7 +78,7 @@ class StoreRows:
 
     def media(self, wanted: pa.Array) -> pa.Table:
         """The first row for each blob of some ids, in the order of the store."""
-        results = [TABLES["media"].schema.empty_table()]
+        results = [empty_table(TABLES["media"].schema)]
         seen: set[tuple[Any, ...]] = set()
         for reader in self._readers:
             for rows in shards.groups(reader, "media"):

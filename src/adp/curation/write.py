@@ -23,6 +23,7 @@ from adp.stores.merge import with_prefix
 from adp.stores.staged import StagedRun, WrittenShard, counted, tables_of
 from adp.stores.tasks import task_index
 from adp_schema.manifest import MANIFEST, Counts, Lineage, Manifest
+from adp_schema.plain_arrays import empty_table
 from adp_schema.tables import TABLES
 
 SHARD_BYTES = 64 << 20
@@ -207,7 +208,7 @@ class _StoreWriter:
 
     def _sources(self, files: Counter[str]) -> pa.Table:
         """The input files that something in the store comes from, with what came of them."""
-        results = [TABLES["sources"].schema.empty_table()]
+        results = [empty_table(TABLES["sources"].schema)]
         for source, lookup in zip(self.making.inputs, self.lookups.sources, strict=True):
             rows = shards.source_rows(source.store)
             if lookup.prefix:

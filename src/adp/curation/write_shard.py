@@ -29,6 +29,7 @@ from adp.stores.staged import WrittenShard, write_rows
 from adp.stores.tasks.rows import Needed, places_of
 from adp_schema.builder import ROW_GROUP_BYTES, ROW_GROUP_ROWS
 from adp_schema.losses import general_path
+from adp_schema.plain_arrays import empty_table
 from adp_schema.tables import TABLES
 from adp_schema.views import SEQ_SHIFT
 
@@ -140,7 +141,7 @@ class _Shard:
 
     def _chunk(self, table: str, chunk: pa.Table) -> pa.Table:
         """Rows of a table of some entries, as the new store holds them."""
-        results = [TABLES[table].schema.empty_table()]
+        results = [empty_table(TABLES[table].schema)]
         inputs = chunk["seq"].to_numpy() >> SEQ_SHIFT
         for number in np.unique(inputs):
             source = self._job.lookups.sources[int(number)]
@@ -233,7 +234,7 @@ class _Shard:
                 if seq in known
             ]
         hung = list(places_of(sorted(needed)))
-        results = [TABLES["tasks"].schema.empty_table()]
+        results = [empty_table(TABLES["tasks"].schema)]
         for number, members in itertools.groupby(hung, lambda item: int(inputs[item.seq])):
             rows, places = zip(*((member.row, member.seq) for member in members), strict=True)
             table = store_rows(self._job.lookups.sources[number].root).numbered("tasks", rows)
@@ -247,7 +248,7 @@ class _Shard:
         """Blobs, once a shard, hung from the first trajectory that needs them."""
         columns = (self._entries[name].to_pylist() for name in ("position", "trajectory_id"))
         names = dict(zip(*columns, strict=True))
-        results = [TABLES["media"].schema.empty_table()]
+        results = [empty_table(TABLES["media"].schema)]
         for number, wanted in sorted(self._media.items()):
             reader = store_rows(self._job.lookups.sources[number].root)
             rows = reader.media(pa.array([*wanted], pa.string()))

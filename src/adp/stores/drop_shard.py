@@ -22,6 +22,7 @@ from adp.stores.shards import ShardWork
 from adp.stores.staged import WrittenShard, write_rows
 from adp.stores.tasks.rows import HOME_COLUMNS, ROW_COLUMNS, Needed, assign, homes, places_of
 from adp_schema.losses import general_path
+from adp_schema.plain_arrays import empty_table
 from adp_schema.tables import CHILD_TABLES, TABLES
 
 _WORDS = ("trajectories", "steps", "tool_calls", "observations", "links")
@@ -180,7 +181,7 @@ class _Shard:
         places = self._task_places() if table == "tasks" else self._media_places()
         places.sort()
         numbers = [row for row, _ in places]
-        results = [TABLES[table].schema.empty_table()]
+        results = [empty_table(TABLES[table].schema)]
         start = 0
         for rows in shards.groups(self.reader, table) if places else ():
             first, last = np.searchsorted(numbers, [start, start + len(rows)])
@@ -216,7 +217,7 @@ class _Shard:
         """Rows of tasks that hang from another trajectory now: number of the row, and ``seq``."""
 
         def read(table: str, columns: Sequence[str]) -> pl.DataFrame:
-            results = [TABLES[table].schema.empty_table().select(columns)]
+            results = [empty_table(TABLES[table].schema).select(columns)]
             return pl.DataFrame(pa.concat_tables([*results, *self._narrow(table, *columns[1:])]))
 
         rows = read("tasks", ROW_COLUMNS).with_row_index("row")

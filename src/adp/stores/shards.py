@@ -13,6 +13,7 @@ from adp_schema.errors import StoreError
 from adp_schema.ids import digest
 from adp_schema.manifest import MANIFEST
 from adp_schema.migrate import upgrade
+from adp_schema.plain_arrays import empty_table
 from adp_schema.reader import ShardReader
 from adp_schema.store import Store
 from adp_schema.tables import SHARDED_TABLES, TABLES
@@ -110,7 +111,7 @@ def source_rows(store: Store) -> pa.Table:
         upgrade("sources", location.open_parquet(address).read(), names)
         for address in store.files("sources")
     ]
-    return pa.concat_tables([TABLES["sources"].schema.empty_table(), *upgrades])
+    return pa.concat_tables([empty_table(TABLES["sources"].schema), *upgrades])
 
 
 def put(rows: pa.Table, name: str, values: pa.Array | pa.ChunkedArray) -> pa.Table:
