@@ -153,8 +153,11 @@ class _Links:
             linked = getattr(formats.get(file.format), "linked_files", None)
             if linked is None or file.place.size > limits.record_bytes:
                 continue
-            with InputStream(file.place, limits) as source:
-                targets = linked(file.source_file, source.file.read(limits.record_bytes))
+            try:
+                with InputStream(file.place, limits) as source:
+                    targets = linked(file.source_file, source.file.read(limits.record_bytes))
+            except (OSError, InputError):  # it changed since; reading it says so
+                continue
             self._direct[file.source_file] = list(names.expand(targets))
         self.targets = {name for targets in self._direct.values() for name in targets}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import importlib
 import json
 import sqlite3
 from contextlib import closing
@@ -137,3 +138,26 @@ def test_real_databases(tmp_path):
                 values = [json.loads(cell) for cell in cells]
                 expected = sum(it.get("type") == "tool" or "toolFormerData" in it for it in values)
         assert sql("SELECT count(*) AS n FROM tool_calls")[0]["n"] == expected
+
+
+def test_a_file_that_vanishes_before_its_links_are_read(tmp_path, monkeypatch):
+    """It is one rejected record; the session beside it is read."""
+    session = json.loads((EXAMPLES / "opencode" / "export.json").read_text("utf-8"))
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.json").write_text(json.dumps(session), "utf-8")
+    gone = tmp_path / "in" / "message" / "ses" / "m.json"
+    gone.parent.mkdir(parents=True)
+    message = {"id": "m", "sessionID": "ses", "role": "user", "time": {"created": 1}}
+    gone.write_text(json.dumps(message), "utf-8")
+    plan = "adp.converters.plan._plan_file"
+    original = importlib.import_module("adp.converters.plan")._plan_file
+
+    def planned(item, choice):
+        result = original(item, choice)
+        if item.source_file.endswith("m.json"):
+            gone.unlink()
+        return result
+
+    monkeypatch.setattr(plan, planned)
+    counts = adp.convert([str(tmp_path / "in")], str(tmp_path / "s")).manifest.counts
+    assert (counts.used, counts.rejected) == (1, 1)
