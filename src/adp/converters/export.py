@@ -32,11 +32,11 @@ from adp.converters.files.writing import (
     without_compression,
     written_whole,
 )
-from adp.converters.kit.programs import PROGRAMS
-from adp.converters.kit.written_names import NamedRun
 from adp.converters.pairs import RecordPairs
+from adp.converters.programs import PROGRAMS
 from adp.converters.records import RecordWriter
 from adp.converters.registry import formats
+from adp.converters.session_writers.names import NamedRun
 from adp.converters.trajectories_by_file import NAMING, TrajectoryFiles
 from adp.converters.user_format import check_written
 from adp.core.progress import Progress, Silent

@@ -13,8 +13,8 @@ from typing import Any
 
 from adp.converters.file_names import session_name
 from adp.converters.files.writing import without_compression
-from adp.converters.kit.programs import PROGRAMS
-from adp.converters.kit.written_names import NamedRun
+from adp.converters.programs import PROGRAMS
+from adp.converters.session_writers.names import NamedRun
 from adp.converters.trajectories_by_file import FileOf
 from adp_schema.errors import StoreError
 from adp_schema.model import Trajectory

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from adp.converters.branches import LEFT_OUT, count, report_parent, with_branches
-from adp.converters.kit.programs import PROGRAMS
 from adp.converters.pairs import RecordPairs, is_rejected
+from adp.converters.programs import PROGRAMS
 from adp.converters.unwritten_columns import report_columns
 from adp.converters.via_atif import ATIF, without_made
 from adp_schema.losses import Losses

@@ -10,7 +10,7 @@ from itertools import groupby
 
 import numpy as np
 
-from adp.converters.kit.written_names import NamedRun
+from adp.converters.session_writers.names import NamedRun
 from adp_schema.model import Trajectory
 from adp_schema.store import Store
 

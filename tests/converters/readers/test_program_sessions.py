@@ -10,7 +10,7 @@ import pytest
 
 import adp
 from adp.cli.main import main
-from adp.converters.kit.programs import PROGRAMS
+from adp.converters.programs import PROGRAMS
 from adp.converters.records import NOTHING, RecordWriter
 from adp.converters.registry import formats
 from adp_schema.losses import Losses

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from msgspec import Raw
 
+from adp.converters.exchanges.apis import CHAT
 from adp.converters.kit.chat import add_call
 from adp.converters.kit.chat_messages import ChatMessages
 from adp.converters.kit.drafts import StepDraft
-from adp.converters.kit.model_apis import CHAT
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.usage import take_usage
 from adp.converters.reading import BRACE, BRACKET, QUOTE

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 
 from msgspec import Raw
 
+from adp.converters.exchanges.streams import events_of, is_event
 from adp.converters.kit.drafts import merge_extra
 from adp.converters.kit.session import LogReader, word
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.streams import events_of, is_event
 from adp.converters.readers.api_streams import Streams
 from adp_schema.errors import RecordError
 from adp_schema.protocols import Match

@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from adp.converters.exchanges.apis import ModelApis, reply_kind
+from adp.converters.exchanges.reader import REPLY_ONLY
+from adp.converters.exchanges.streams import encoded, is_event, join, streams_of
 from adp.converters.kit.drafts import merge_extra
-from adp.converters.kit.exchange_reader import REPLY_ONLY
-from adp.converters.kit.model_apis import ModelApis, reply_kind
 from adp.converters.kit.session import LogReader, SessionLog, inner, word
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.streams import encoded, is_event, join, streams_of
 from adp.converters.reading import BRACE, BRACKET
 from adp_schema import jsontext
 from adp_schema.errors import RecordError

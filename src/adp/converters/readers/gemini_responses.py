@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from adp.converters.kit.exchange_reader import ExchangeReader
+from adp.converters.exchanges.reader import ExchangeReader
 
 
 class GeminiResponses(ExchangeReader):

@@ -15,20 +15,20 @@ from adp.converters.kit.drafts import TrajectoryDraft, merge_extra
 from adp.converters.kit.lines import log_lines
 from adp.converters.kit.session import word
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.span_attributes import classify
-from adp.converters.kit.span_blocks import items_of, opened, plain, unwrapped
-from adp.converters.kit.span_payloads import (
+from adp.converters.kit.usage import UsageKeys, set_usage
+from adp.converters.reading import BRACE, BRACKET, begins
+from adp.converters.spans.attributes import classify
+from adp.converters.spans.blocks import items_of, opened, plain, unwrapped
+from adp.converters.spans.payloads import (
     set_cost,
     take_request,
     take_response,
     take_tools,
     take_use,
 )
-from adp.converters.kit.span_runs import SpanLog, SpanReader
-from adp.converters.kit.span_tables import USE
-from adp.converters.kit.span_tree import AGENT, EVENT, LLM, TOOL, TraceSpan, take_id, take_times
-from adp.converters.kit.usage import UsageKeys, set_usage
-from adp.converters.reading import BRACE, BRACKET, begins
+from adp.converters.spans.runs import SpanLog, SpanReader
+from adp.converters.spans.tables import USE
+from adp.converters.spans.tree import AGENT, EVENT, LLM, TOOL, TraceSpan, take_id, take_times
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError

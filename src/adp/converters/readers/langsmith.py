@@ -12,8 +12,10 @@ from adp.converters.kit.langchain_messages import role_of
 from adp.converters.kit.lines import log_lines
 from adp.converters.kit.session import word
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.span_blocks import items_of, opened, unwrapped
-from adp.converters.kit.span_payloads import (
+from adp.converters.kit.usage import set_usage
+from adp.converters.reading import BRACE, BRACKET, NULL, begins
+from adp.converters.spans.blocks import items_of, opened, unwrapped
+from adp.converters.spans.payloads import (
     LANGCHAIN,
     set_cost,
     take_request,
@@ -21,10 +23,8 @@ from adp.converters.kit.span_payloads import (
     take_tools,
     take_use,
 )
-from adp.converters.kit.span_runs import SpanLog, SpanReader
-from adp.converters.kit.span_tree import AGENT, EVENT, LLM, TOOL, TraceSpan, take_id, take_times
-from adp.converters.kit.usage import set_usage
-from adp.converters.reading import BRACE, BRACKET, NULL, begins
+from adp.converters.spans.runs import SpanLog, SpanReader
+from adp.converters.spans.tree import AGENT, EVENT, LLM, TOOL, TraceSpan, take_id, take_times
 from adp_schema import jsontext
 from adp_schema.errors import RecordError
 from adp_schema.losses import Losses

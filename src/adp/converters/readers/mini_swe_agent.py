@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 
 from msgspec import Raw
 
+from adp.converters.exchanges.apis import CHAT, ModelApis
 from adp.converters.kit.chat import chat_result, chat_turn, drop_repeated
 from adp.converters.kit.commands import fenced, set_status, shell_call
 from adp.converters.kit.drafts import ObservationDraft, StepDraft, TrajectoryDraft, emit
-from adp.converters.kit.model_apis import CHAT, ModelApis
 from adp.converters.kit.session import LogReader, SessionLog, inner, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time

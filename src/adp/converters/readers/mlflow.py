@@ -12,21 +12,21 @@ from msgspec import Raw
 
 from adp.converters.kit.drafts import TrajectoryDraft, merge_extra
 from adp.converters.kit.lines import log_lines
-from adp.converters.kit.otlp_values import open_span
 from adp.converters.kit.session import inner
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.span_blocks import items_of, unwrapped
-from adp.converters.kit.span_payloads import (
+from adp.converters.kit.usage import UsageKeys, set_usage
+from adp.converters.reading import BRACE, QUOTE
+from adp.converters.spans.blocks import items_of, unwrapped
+from adp.converters.spans.otlp_values import open_span
+from adp.converters.spans.payloads import (
     set_cost,
     take_request,
     take_response,
     take_tools,
     take_use,
 )
-from adp.converters.kit.span_runs import SpanLog, SpanReader
-from adp.converters.kit.span_tree import AGENT, EVENT, LLM, TOOL, TraceSpan
-from adp.converters.kit.usage import UsageKeys, set_usage
-from adp.converters.reading import BRACE, QUOTE
+from adp.converters.spans.runs import SpanLog, SpanReader
+from adp.converters.spans.tree import AGENT, EVENT, LLM, TOOL, TraceSpan
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 from msgspec import Raw
 
+from adp.converters.exchanges.apis import ModelApis
 from adp.converters.kit.drafts import TrajectoryDraft, merge_extra
-from adp.converters.kit.model_apis import ModelApis
 from adp.converters.kit.rewards import set_named, set_reward
 from adp.converters.kit.session import LogReader, SessionLog, inner, word
 from adp.converters.kit.source_object import SourceObject

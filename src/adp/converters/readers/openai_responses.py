@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from msgspec import Raw
 
-from adp.converters.kit.exchange_reader import ExchangeReader
+from adp.converters.exchanges.reader import ExchangeReader
 from adp_schema.losses import Losses
 from adp_schema.model import Trajectory
 

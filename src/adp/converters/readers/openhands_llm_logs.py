@@ -12,9 +12,9 @@ from typing import ClassVar
 
 from msgspec import Raw
 
+from adp.converters.exchanges.apis import ModelApis, reply_kind
+from adp.converters.exchanges.reader import REPLY_ONLY
 from adp.converters.kit.drafts import StepDraft, merge_extra
-from adp.converters.kit.exchange_reader import REPLY_ONLY
-from adp.converters.kit.model_apis import ModelApis, reply_kind
 from adp.converters.kit.session import LogReader, SessionLog
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time

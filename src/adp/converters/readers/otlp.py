@@ -15,7 +15,13 @@ from msgspec import Raw
 
 from adp.converters.kit.drafts import TrajectoryDraft
 from adp.converters.kit.lines import log_lines
-from adp.converters.kit.otlp_values import (
+from adp.converters.kit.session import word
+from adp.converters.kit.source_object import SourceObject
+from adp.converters.reading import BRACE, BRACKET, begins
+from adp.converters.spans.attributes import classify, is_claude, take
+from adp.converters.spans.blocks import items_of, plain, unwrapped
+from adp.converters.spans.events import add_events, lift_details, log_event
+from adp.converters.spans.otlp_values import (
     IDS,
     LOG_TIMES,
     is_span,
@@ -23,15 +29,9 @@ from adp.converters.kit.otlp_values import (
     plain_attributes,
     take_ids,
 )
-from adp.converters.kit.session import word
-from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.span_attributes import classify, is_claude, take
-from adp.converters.kit.span_blocks import items_of, plain, unwrapped
-from adp.converters.kit.span_events import add_events, lift_details, log_event
-from adp.converters.kit.span_runs import SpanLog, SpanReader
-from adp.converters.kit.span_tables import CONVERSATION
-from adp.converters.kit.span_tree import TraceSpan, take_id, take_times
-from adp.converters.reading import BRACE, BRACKET, begins
+from adp.converters.spans.runs import SpanLog, SpanReader
+from adp.converters.spans.tables import CONVERSATION
+from adp.converters.spans.tree import TraceSpan, take_id, take_times
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError

@@ -20,11 +20,11 @@ from adp.converters.kit.session import LogReader, inner, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_end
 from adp.converters.kit.usage import UsageKeys, take_usage
-from adp.converters.kit.written_names import NamedRun, cwd_of, session_word
-from adp.converters.kit.written_values import EPOCH, iso
 from adp.converters.readers.pi_printed import PiPrinted
 from adp.converters.readers.pi_write import SYSTEM, TOOLS
 from adp.converters.reading import BRACE
+from adp.converters.session_writers.names import NamedRun, cwd_of, session_word
+from adp.converters.session_writers.values import EPOCH, iso
 from adp_schema import jsontext
 from adp_schema.losses import Losses
 from adp_schema.model import Trajectory

@@ -12,14 +12,14 @@ from typing import Any, ClassVar
 
 from msgspec import Raw
 
-from adp.converters.kit.written import SessionLogWriter
-from adp.converters.kit.written_blocks import Block
-from adp.converters.kit.written_names import (
+from adp.converters.readers.pi_printed import PRINTED, PiPrinted
+from adp.converters.session_writers.blocks import Block
+from adp.converters.session_writers.log_writer import SessionLogWriter
+from adp.converters.session_writers.names import (
     provider_of,
     session_word,
 )
-from adp.converters.kit.written_values import Line, iso, merged, object_at, text_at
-from adp.converters.readers.pi_printed import PRINTED, PiPrinted
+from adp.converters.session_writers.values import Line, iso, merged, object_at, text_at
 from adp.converters.writing import string
 from adp_schema import jsontext
 from adp_schema.extra_column import original, unpack

@@ -1,1 +1,1 @@
-"""Writers of formats whose readers are in `adp.converters.readers`, a module each."""
+"""Writers of formats whose readers are in `adp.converters.readers`, and what they are made of."""

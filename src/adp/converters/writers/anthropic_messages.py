@@ -6,11 +6,11 @@ import base64
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from adp.converters.kit.api_parts import ApiPart, is_turn
-from adp.converters.kit.api_writer import STEP
-from adp.converters.kit.exchange_writer import ExchangeWriter
-from adp.converters.kit.tool_definitions import ToolDefinition, tool_definitions
 from adp.converters.kit.usage import ANTHROPIC
+from adp.converters.writers.api_parts import ApiPart, is_turn
+from adp.converters.writers.api_writer import STEP
+from adp.converters.writers.exchange_writer import ExchangeWriter
+from adp.converters.writers.tool_definitions import ToolDefinition, tool_definitions
 from adp.converters.writing import string
 from adp_schema import jsontext
 from adp_schema.ids import digest

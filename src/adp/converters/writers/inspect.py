@@ -10,9 +10,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from adp.converters.json_objects import write_time
-from adp.converters.kit.api_parts import ApiPart, is_model_call
-from adp.converters.kit.api_writer import STEP, ApiWriter
-from adp.converters.kit.inspect_sample import (
+from adp.converters.unwritten_columns import report_columns
+from adp.converters.writers.api_parts import ApiPart, is_model_call
+from adp.converters.writers.api_writer import STEP, ApiWriter
+from adp.converters.writers.inspect_sample import (
     evaluation_id,
     limit_of,
     message_content,
@@ -24,8 +25,7 @@ from adp.converters.kit.inspect_sample import (
     tool_info,
     turn_usage,
 )
-from adp.converters.kit.tool_definitions import tool_definitions
-from adp.converters.unwritten_columns import report_columns
+from adp.converters.writers.tool_definitions import tool_definitions
 from adp.converters.writing import string
 from adp_schema import jsontext
 from adp_schema.ids import digest

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from adp.converters.kit.api_parts import ApiPart, is_turn
-from adp.converters.kit.api_writer import CALL, STEP
-from adp.converters.kit.exchange_writer import ExchangeWriter
-from adp.converters.kit.response_state import created_at, state_of, usage_of
-from adp.converters.kit.tool_definitions import ToolDefinition, tool_definitions
 from adp.converters.kit.usage import OPENAI
+from adp.converters.writers.api_parts import ApiPart, is_turn
+from adp.converters.writers.api_writer import CALL, STEP
+from adp.converters.writers.exchange_writer import ExchangeWriter
+from adp.converters.writers.response_state import created_at, state_of, usage_of
+from adp.converters.writers.tool_definitions import ToolDefinition, tool_definitions
 from adp.converters.writing import string
 from adp_schema import jsontext, media
 from adp_schema.extra_column import original

@@ -9,13 +9,13 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from adp.converters.kit.api_parts import ApiPart, is_model_call, reward_numbers
-from adp.converters.kit.api_writer import STEP, ApiWriter
-from adp.converters.kit.otlp_written import attribute_list
-from adp.converters.kit.tool_definitions import tool_definitions
-from adp.converters.kit.written_names import provider_of
-from adp.converters.kit.written_spans import CLIENT, ERROR, INTERNAL, WrittenSpans
 from adp.converters.reading import BRACE
+from adp.converters.session_writers.names import provider_of
+from adp.converters.writers.api_parts import ApiPart, is_model_call, reward_numbers
+from adp.converters.writers.api_writer import STEP, ApiWriter
+from adp.converters.writers.otlp_spans import CLIENT, ERROR, INTERNAL, WrittenSpans
+from adp.converters.writers.otlp_values import attribute_list
+from adp.converters.writers.tool_definitions import tool_definitions
 from adp.converters.writing import string
 from adp_schema import jsontext
 from adp_schema.extra_column import original

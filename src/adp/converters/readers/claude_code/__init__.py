@@ -13,10 +13,10 @@ from typing import Any
 from msgspec import Raw
 
 from adp.converters.kit.session import LogReader, inner, word
-from adp.converters.kit.written_names import NamedRun, cwd_of, session_uuid
 from adp.converters.readers.claude_code.names import DISTINCT
 from adp.converters.readers.claude_code.session import ClaudeSession
 from adp.converters.reading import BRACKET
+from adp.converters.session_writers.names import NamedRun, cwd_of, session_uuid
 from adp_schema import jsontext
 from adp_schema.extra_column import unpack
 from adp_schema.losses import Losses

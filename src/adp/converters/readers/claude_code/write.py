@@ -11,10 +11,6 @@ import re
 from collections.abc import Iterator
 from typing import ClassVar
 
-from adp.converters.kit.written_names import (
-    uuid_of,
-)
-from adp.converters.kit.written_values import Line, iso, object_at, text_at
 from adp.converters.readers.claude_code.names import CONSTANT
 from adp.converters.readers.claude_code.write_records import (
     USAGE,
@@ -24,6 +20,10 @@ from adp.converters.readers.claude_code.write_records import (
     plain,
     tools_of,
 )
+from adp.converters.session_writers.names import (
+    uuid_of,
+)
+from adp.converters.session_writers.values import Line, iso, object_at, text_at
 from adp.converters.unwritten_columns import REASON
 from adp.converters.writing import string
 from adp_schema import jsontext

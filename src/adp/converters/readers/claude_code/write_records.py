@@ -9,12 +9,12 @@ from typing import Any
 
 from msgspec import Raw
 
-from adp.converters.kit.written import SessionLogWriter
-from adp.converters.kit.written_blocks import Block
-from adp.converters.kit.written_names import is_uuid, uuid_of
-from adp.converters.kit.written_values import Line, iso, merged
 from adp.converters.readers.claude_code.names import CONSTANT
 from adp.converters.scalars import number_text
+from adp.converters.session_writers.blocks import Block
+from adp.converters.session_writers.log_writer import SessionLogWriter
+from adp.converters.session_writers.names import is_uuid, uuid_of
+from adp.converters.session_writers.values import Line, iso, merged
 from adp.converters.unwritten_columns import REASON
 from adp.converters.writing import string
 from adp_schema import jsontext

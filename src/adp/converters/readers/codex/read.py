@@ -18,8 +18,6 @@ from adp.converters.kit.session import LogReader, inner, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
 from adp.converters.kit.usage import TOKEN_COLUMNS
-from adp.converters.kit.written_names import NamedRun, session_uuid
-from adp.converters.kit.written_values import EPOCH
 from adp.converters.readers.codex.events import Events
 from adp.converters.readers.codex.executions import Executions
 from adp.converters.readers.codex.history import History
@@ -28,6 +26,8 @@ from adp.converters.readers.codex.lines import TYPES, CodexLines
 from adp.converters.readers.codex.repeated_items import RepeatedItems
 from adp.converters.readers.codex.turns import ModelTurns, rest_of
 from adp.converters.reading import BRACE, BRACKET
+from adp.converters.session_writers.names import NamedRun, session_uuid
+from adp.converters.session_writers.values import EPOCH
 from adp_schema import jsontext
 from adp_schema.losses import Losses
 from adp_schema.model import Trajectory

@@ -12,9 +12,9 @@ from typing import ClassVar
 
 from msgspec import Raw
 
-from adp.converters.kit.written_blocks import Block
-from adp.converters.kit.written_values import Line, iso, merged, object_at, objects_at, text_at
 from adp.converters.readers.codex.write_lines import AROUND, USAGE, CodexLineWriter
+from adp.converters.session_writers.blocks import Block
+from adp.converters.session_writers.values import Line, iso, merged, object_at, objects_at, text_at
 from adp.converters.unwritten_columns import REASON
 from adp.converters.writing import string
 from adp_schema import jsontext

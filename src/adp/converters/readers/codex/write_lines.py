@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec import Raw
 
-from adp.converters.kit.written import SessionLogWriter
-from adp.converters.kit.written_blocks import Block
-from adp.converters.kit.written_values import Line, iso, merged, text_at
+from adp.converters.session_writers.blocks import Block
+from adp.converters.session_writers.log_writer import SessionLogWriter
+from adp.converters.session_writers.values import Line, iso, merged, text_at
 from adp.converters.unwritten_columns import REASON
 from adp.converters.writing import string
 from adp_schema import jsontext, media

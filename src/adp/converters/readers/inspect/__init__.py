@@ -22,8 +22,6 @@ from adp.converters.kit.key_tables import take_columns
 from adp.converters.kit.session import LogReader, SessionLog, first_item, inner, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.usage import add_totals, set_usage
-from adp.converters.kit.written_names import NamedRun
-from adp.converters.kit.written_values import EPOCH
 from adp.converters.readers.inspect.archive import MEMBERS, header_of, is_first, rest_of
 from adp.converters.readers.inspect.events import SampleEvents
 from adp.converters.readers.inspect.parts import (
@@ -34,6 +32,8 @@ from adp.converters.readers.inspect.parts import (
     usage_keys,
 )
 from adp.converters.reading import BRACE, QUOTE
+from adp.converters.session_writers.names import NamedRun
+from adp.converters.session_writers.values import EPOCH
 from adp_schema import jsontext
 from adp_schema.losses import Losses
 from adp_schema.model import Columns, Trajectory

@@ -18,9 +18,9 @@ from adp.converters.kit.lines import log_lines
 from adp.converters.kit.session import SHARED, LogReader, inner, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
-from adp.converters.kit.written_names import NamedRun, opencode_id
 from adp.converters.readers.opencode.messages import OpencodeMessages, is_info, is_over
 from adp.converters.reading import BRACE
+from adp.converters.session_writers.names import NamedRun, opencode_id
 from adp_schema import jsontext
 from adp_schema.errors import RecordError
 from adp_schema.losses import Losses

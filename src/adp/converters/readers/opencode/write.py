@@ -13,13 +13,13 @@ from typing import ClassVar
 
 from msgspec import Raw
 
-from adp.converters.kit.written_names import (
+from adp.converters.readers.opencode.write_parts import AROUND, OpencodeParts
+from adp.converters.scalars import number_text
+from adp.converters.session_writers.names import (
     opencode_id,
     provider_of,
 )
-from adp.converters.kit.written_values import Line, merged, object_at
-from adp.converters.readers.opencode.write_parts import AROUND, OpencodeParts
-from adp.converters.scalars import number_text
+from adp.converters.session_writers.values import Line, merged, object_at
 from adp.converters.writing import add_losses, string
 from adp_schema import jsontext
 from adp_schema.losses import Losses

@@ -6,11 +6,11 @@ from typing import Any
 
 from msgspec import Raw
 
-from adp.converters.kit.written import SessionLogWriter
-from adp.converters.kit.written_blocks import Block
-from adp.converters.kit.written_names import uuid_of
-from adp.converters.kit.written_values import Line, merged, object_at, text_at
 from adp.converters.scalars import number_text
+from adp.converters.session_writers.blocks import Block
+from adp.converters.session_writers.log_writer import SessionLogWriter
+from adp.converters.session_writers.names import uuid_of
+from adp.converters.session_writers.values import Line, merged, object_at, text_at
 from adp.converters.unwritten_columns import report_parts
 from adp.converters.writing import parts_of, rows_of, string
 from adp_schema import jsontext, media

@@ -13,12 +13,12 @@ from msgspec import Raw
 
 from adp.converters.call_ids import CallIds
 from adp.converters.json_objects import write_time
-from adp.converters.kit.api_parts import ApiPart, name_of
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.usage import UsageKeys, set_usage
 from adp.converters.reading import BRACE
 from adp.converters.scalars import is_null
 from adp.converters.unwritten_columns import REASON, report_columns
+from adp.converters.writers.api_parts import ApiPart, name_of
 from adp.converters.writing import (
     is_seen,
     parts_of,

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 from msgspec import Raw
 
+from adp.converters.exchanges.apis import ModelApis, take_error
+from adp.converters.exchanges.wrappers import Exchange, kinds_of_record, open_exchange
 from adp.converters.format import Format
 from adp.converters.kit.drafts import StepDraft, merge_extra
-from adp.converters.kit.exchanges import Exchange, kinds_of_record, open_exchange
-from adp.converters.kit.model_apis import ModelApis, take_error
 from adp.converters.kit.session import SessionLog
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_end, take_start
@@ -39,7 +39,7 @@ class ExchangeLog(SessionLog):
     """One request with its reply.
 
     Attributes:
-        api: the API, see `adp.converters.kit.model_apis.reply_kind`.
+        api: the API, see `adp.converters.exchanges.apis.reply_kind`.
         session_keys: keys of the wrapper that name the session.
     """
 
@@ -113,7 +113,7 @@ class ExchangeReader(Format):
     """A format of one API.
 
     Attributes:
-        api: the API, see `adp.converters.kit.model_apis.reply_kind`.
+        api: the API, see `adp.converters.exchanges.apis.reply_kind`.
     """
 
     container = "jsonl"

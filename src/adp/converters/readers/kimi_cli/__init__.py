@@ -14,10 +14,10 @@ from msgspec import Raw
 
 from adp.converters.kit.chat_messages import ChatMessages
 from adp.converters.kit.drafts import StepDraft, merge_extra
-from adp.converters.kit.kimi_wire import Wire, WireStep, text_of
 from adp.converters.kit.session import LogReader, SessionLog, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_end, take_start, take_time
+from adp.converters.readers.kimi_cli.wire import Wire, WireStep, text_of
 from adp_schema import jsontext
 from adp_schema.protocols import Match
 

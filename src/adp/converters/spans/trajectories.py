@@ -19,8 +19,9 @@ from adp.converters.kit.drafts import (
     TrajectoryDraft,
     merge_extra,
 )
-from adp.converters.kit.span_blocks import word_of
-from adp.converters.kit.span_compare import (
+from adp.converters.kit.times import number_time
+from adp.converters.spans.blocks import word_of
+from adp.converters.spans.compare import (
     NOT_CAPTURED,
     Entry,
     Key,
@@ -37,9 +38,8 @@ from adp.converters.kit.span_compare import (
     see,
     spelling,
 )
-from adp.converters.kit.span_messages import Group, MessageReader, groups, key_of
-from adp.converters.kit.span_tree import TraceSpan
-from adp.converters.kit.times import number_time
+from adp.converters.spans.messages import Group, MessageReader, groups, key_of
+from adp.converters.spans.tree import TraceSpan
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
 from adp_schema.losses import Losses

@@ -9,8 +9,8 @@ from typing import Any
 
 from msgspec import Raw
 
-from adp.converters.kit.api_parts import ApiPart, reward_numbers
-from adp.converters.kit.tool_definitions import ToolDefinition
+from adp.converters.writers.api_parts import ApiPart, reward_numbers
+from adp.converters.writers.tool_definitions import ToolDefinition
 from adp.converters.writing import string
 from adp_schema import media
 from adp_schema.losses import Losses

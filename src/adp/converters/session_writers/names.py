@@ -7,7 +7,7 @@ import uuid
 from datetime import datetime
 from typing import NamedTuple
 
-from adp.converters.kit.written_values import text_at
+from adp.converters.session_writers.values import text_at
 from adp_schema.extra_column import unpack
 from adp_schema.model import Trajectory
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from msgspec import Raw
 
-from adp.converters.kit.otlp_values import take_attributes, value_of
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.span_blocks import items_of, plain, unwrapped, word_of
-from adp.converters.kit.span_tree import TraceSpan
 from adp.converters.reading import BRACE, BRACKET
+from adp.converters.spans.blocks import items_of, plain, unwrapped, word_of
+from adp.converters.spans.otlp_values import take_attributes, value_of
+from adp.converters.spans.tree import TraceSpan
 from adp_schema import jsontext
 
 _ROLES = {"gen_ai.system.message": "system", "gen_ai.user.message": "user",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adp.converters.kit.span_tree import AGENT, EVENT, LLM, TOOL
+from adp.converters.spans.tree import AGENT, EVENT, LLM, TOOL
 
 OPERATIONS = {
     "gen_ai.operation.name": {

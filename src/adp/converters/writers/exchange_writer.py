@@ -6,10 +6,10 @@ from typing import Any
 
 from msgspec import Raw
 
-from adp.converters.kit.api_writer import ApiWriter
 from adp.converters.reading import BRACE
 from adp.converters.scalars import is_null
 from adp.converters.unwritten_columns import REASON
+from adp.converters.writers.api_writer import ApiWriter
 from adp.converters.writing import string
 from adp_schema import jsontext
 from adp_schema.extra_column import unpack

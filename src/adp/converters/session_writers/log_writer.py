@@ -15,10 +15,10 @@ from typing import Any, ClassVar
 from msgspec import Raw
 
 from adp.converters.call_ids import CallIds
-from adp.converters.kit.written_blocks import Block, blocks_of
-from adp.converters.kit.written_names import cwd_of, session_uuid
-from adp.converters.kit.written_values import EPOCH, Line
 from adp.converters.reading import BRACE
+from adp.converters.session_writers.blocks import Block, blocks_of
+from adp.converters.session_writers.names import cwd_of, session_uuid
+from adp.converters.session_writers.values import EPOCH, Line
 from adp.converters.unwritten_columns import REASON, report_columns
 from adp.converters.writing import add_losses, report_beside
 from adp_schema import jsontext, media

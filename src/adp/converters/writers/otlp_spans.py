@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from adp.converters.kit.otlp_written import attribute_list
+from adp.converters.writers.otlp_values import attribute_list
 from adp.converters.writing import string
 from adp_schema.ids import digest
 from adp_schema.losses import Losses

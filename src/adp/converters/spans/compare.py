@@ -17,8 +17,8 @@ from adp.converters.kit.drafts import (
     merge_extra,
 )
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.span_messages import Group, Item
 from adp.converters.reading import BRACE
+from adp.converters.spans.messages import Group, Item
 from adp_schema.losses import Losses
 
 Key = tuple[Any, ...]

@@ -20,8 +20,8 @@ from adp.converters.kit.langchain_messages import role_of
 from adp.converters.kit.responses_items import CALLS, ResponseItems
 from adp.converters.kit.responses_items import RESULTS as ANSWERS
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.span_blocks import SpanBlocks, items_of, opened, plain, unwrapped, word_of
 from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE
+from adp.converters.spans.blocks import SpanBlocks, items_of, opened, plain, unwrapped, word_of
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
 from adp_schema.losses import Losses

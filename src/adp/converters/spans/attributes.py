@@ -8,16 +8,17 @@ from typing import Any
 from msgspec import Raw
 
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.span_blocks import items_of, plain, undotted, unwrapped
-from adp.converters.kit.span_events import has_messages, take_messages, take_output
-from adp.converters.kit.span_payloads import (
+from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE
+from adp.converters.spans.blocks import items_of, plain, undotted, unwrapped
+from adp.converters.spans.events import has_messages, take_messages, take_output
+from adp.converters.spans.payloads import (
     set_cost,
     take_request,
     take_response,
     take_tools,
     take_use,
 )
-from adp.converters.kit.span_tables import (
+from adp.converters.spans.tables import (
     CLAUDE,
     CLAUDE_NAMES,
     COLUMNS,
@@ -30,8 +31,7 @@ from adp.converters.kit.span_tables import (
     USE,
     VERCEL,
 )
-from adp.converters.kit.span_tree import AGENT, EVENT, LLM, TOOL, TraceSpan
-from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE
+from adp.converters.spans.tree import AGENT, EVENT, LLM, TOOL, TraceSpan
 from adp_schema import jsontext
 from adp_schema.losses import Losses
 

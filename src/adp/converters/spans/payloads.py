@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from msgspec import Raw
 
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.span_blocks import (
+from adp.converters.kit.usage import ANTHROPIC, GEMINI, OPENAI, UsageKeys, set_usage
+from adp.converters.reading import BRACE, BRACKET, NULL, NUMBER, QUOTE, begins
+from adp.converters.spans.blocks import (
     AGENT,
     SYSTEM,
     TOOL,
@@ -19,10 +21,8 @@ from adp.converters.kit.span_blocks import (
     unwrapped,
     word_of,
 )
-from adp.converters.kit.span_messages import is_item
-from adp.converters.kit.span_tree import TraceSpan
-from adp.converters.kit.usage import ANTHROPIC, GEMINI, OPENAI, UsageKeys, set_usage
-from adp.converters.reading import BRACE, BRACKET, NULL, NUMBER, QUOTE, begins
+from adp.converters.spans.messages import is_item
+from adp.converters.spans.tree import TraceSpan
 from adp_schema import jsontext
 from adp_schema.losses import Losses
 from adp_schema.model import Columns

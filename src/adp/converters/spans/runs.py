@@ -8,11 +8,11 @@ from msgspec import Raw
 
 from adp.converters.format import Format
 from adp.converters.kit.drafts import StepDraft, TrajectoryDraft, emit, merge_extra
-from adp.converters.kit.span_blocks import items_of, plain, unwrapped
-from adp.converters.kit.span_tree import AGENT, LLM, TOOL, TraceSpan, link, owners, settle
-from adp.converters.kit.spans import AgentRun
 from adp.converters.kit.times import number_time
 from adp.converters.reading import NUMBER, tools_text
+from adp.converters.spans.blocks import items_of, plain, unwrapped
+from adp.converters.spans.trajectories import AgentRun
+from adp.converters.spans.tree import AGENT, LLM, TOOL, TraceSpan, link, owners, settle
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import RecordError

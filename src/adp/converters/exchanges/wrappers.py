@@ -14,10 +14,10 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from adp.converters.exchanges.apis import ModelApis, reply_kind, request_kind
+from adp.converters.exchanges.streams import encoded, events_of, join
 from adp.converters.kit.drafts import StepDraft
-from adp.converters.kit.model_apis import ModelApis, reply_kind, request_kind
 from adp.converters.kit.source_object import SourceObject, embedded
-from adp.converters.kit.streams import encoded, events_of, join
 from adp.converters.reading import BRACE, BRACKET
 from adp_schema import jsontext
 from adp_schema.losses import Losses

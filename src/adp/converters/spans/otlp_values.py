@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from msgspec import Raw
 
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.span_blocks import plain, unwrapped
-from adp.converters.kit.span_tree import TraceSpan, take_id, take_times
 from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE
+from adp.converters.spans.blocks import plain, unwrapped
+from adp.converters.spans.tree import TraceSpan, take_id, take_times
 from adp_schema import jsontext
 from adp_schema.losses import Losses
 
