@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import resource
 from collections import Counter
+from functools import cache
 from typing import Any
 
 from adp.converters.readers import READERS
@@ -15,6 +16,7 @@ from tests.fuzz.mutate import mutate
 from tools.tables.field_table import load_probe
 
 
+@cache
 def seeds(name: str) -> list[Any]:
     """The records that are mutated: the probe of the format, which has every field."""
     probe = load_probe(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ def example_records(path: Path) -> list[bytes]:
     return [lines_as_array(data)] if container == "session" else lines
 
 
+@cache
 def seeds(name: str) -> list[Any]:
     """The records of all examples that are strict JSON."""
     records = []
