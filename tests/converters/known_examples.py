@@ -154,7 +154,6 @@ DOCUMENTS: dict[str, Any] = {
     "nemo_gym_tasks": {"responses_create_params": {"input": "Add."}, "expected_answer": "3"},
     "tau2_settings": {"timestamp": "t", "info": {"agent_info": {}, "user_info": {}}, "tasks": []},
     "fireact": {"7": {"reward": True, "em": True, "f1": 1.0, "pred": "p", "traj": [_USER]}},
-    "atif_by_name": {"parent": {"schema_version": "ATIF-v1.6", "steps": []}},
     "openai_responses": {"id": "1", "object": "response", "output": [{"type": "message"}]},
     "expected_messages": {
         "a1": {"input": {"success": True, "data": [_USER]}, "output": {"success": False}},

@@ -6,7 +6,6 @@ from adp.converters.known.signature import (
     CHAT,
     TEXT,
     KnownFormat,
-    begins,
     both,
     either,
     ends,
@@ -95,11 +94,6 @@ FORMATS: tuple[KnownFormat, ...] = (
         "fireact",
         "FireAct runs",
         kept_as("object", first(values(some(has("traj", "em", "f1", "pred"))))),
-    ),
-    KnownFormat(
-        "atif_by_name",
-        "ATIF trajectories in one object, by name",
-        kept_as("object", first(values(some(has("steps", schema_version=begins("ATIF-v")))))),
     ),
     KnownFormat(
         "bfcl_results",
