@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from adp.cli.main import main
 from adp.stores.transcript import TranscriptView, transcript
 from adp_schema.model import Observation, Step, ToolCall, Trajectory
 from tests.cli.conftest import LONG
@@ -129,3 +130,18 @@ def test_events_and_results_without_a_text():
     assert not any("plan" in line for line in lines)
     lines = [line.plain for line in transcript(trajectory, TranscriptView(kinds=["event"]))]
     assert lines[-1].strip() == '{"mode": "plan"}'
+
+
+def test_reasoning_is_marked_without_colours(tmp_path, capsys):
+    run = {
+        "messages": [
+            {"role": "user", "content": "Say yes."},
+            {"role": "assistant", "reasoning_content": "I hesitate.", "content": "Yes."},
+        ]
+    }
+    (tmp_path / "chat.jsonl").write_text(json.dumps(run) + "\n", encoding="utf-8")
+    store = str(tmp_path / "store")
+    assert main(["convert", str(tmp_path / "chat.jsonl"), "-o", store]) == 0
+    capsys.readouterr()
+    assert main(["show", store, "chat#1"]) == 0
+    assert "  reasoning:\n    I hesitate.\n  Yes.\n" in capsys.readouterr().out
