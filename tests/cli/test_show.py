@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from adp.cli.main import main
 from adp.stores.transcript import TranscriptView, transcript
 from adp_schema.model import Observation, Step, ToolCall, Trajectory
 from tests.cli.conftest import LONG
@@ -132,16 +131,8 @@ def test_events_and_results_without_a_text():
     assert lines[-1].strip() == '{"mode": "plan"}'
 
 
-def test_reasoning_is_marked_without_colours(tmp_path, capsys):
-    run = {
-        "messages": [
-            {"role": "user", "content": "Say yes."},
-            {"role": "assistant", "reasoning_content": "I hesitate.", "content": "Yes."},
-        ]
-    }
-    (tmp_path / "chat.jsonl").write_text(json.dumps(run) + "\n", encoding="utf-8")
-    store = str(tmp_path / "store")
-    assert main(["convert", str(tmp_path / "chat.jsonl"), "-o", store]) == 0
-    capsys.readouterr()
-    assert main(["show", store, "chat#1"]) == 0
-    assert "  reasoning:\n    I hesitate.\n  Yes.\n" in capsys.readouterr().out
+def test_reasoning_is_marked_without_colours():
+    step = Step(step=0, source="agent", kind="llm_turn", reasoning="I hesitate.", text="Yes.")
+    run = Trajectory(trajectory_id="d/run", steps=[step])
+    lines = [line.plain for line in transcript(run)]
+    assert lines[-3:] == ["  reasoning:", "    I hesitate.", "  Yes."]
