@@ -117,9 +117,15 @@ def _json_inside(value: Any) -> Any:
         return None
 
 
+def _is_pair(value: dict[str, Any]) -> bool:
+    """Whether it is an attribute of OTLP, or a tag of Jaeger, whose name is no value."""
+    names = ({"key", "value"}, {"key", "type", "value"})
+    return set(value) in names and isinstance(value["key"], str)
+
+
 def leaves(value: Any, path: str = "$", key: str = "") -> Iterator[tuple[str, str, Any]]:
     """Each scalar with its path and its last key."""
-    if isinstance(value, dict) and set(value) == {"key", "value"} and isinstance(value["key"], str):
+    if isinstance(value, dict) and _is_pair(value):
         for inner, name, item in leaves(value["value"], f"{path}.value"):  # an attribute of OTLP
             yield inner, value["key"] if name.endswith("Value") else name, item
     elif isinstance(value, dict):
