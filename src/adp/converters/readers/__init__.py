@@ -26,6 +26,7 @@ READERS = {
     "inspect": "adp.converters.readers.inspect:CONVERTER",
     "langchain_messages": "adp.converters.readers.langchain_messages:CONVERTER",
     "langsmith": "adp.converters.readers.langsmith:CONVERTER",
+    "message_list": "adp.converters.readers.message_list:CONVERTER",
     "openai_agents_run_state": "adp.converters.readers.openai_agents_run_state:CONVERTER",
     "openai_responses": "adp.converters.readers.openai_responses:CONVERTER",
     "openhands_llm_logs": "adp.converters.readers.openhands_llm_logs:CONVERTER",
