@@ -69,24 +69,23 @@ def _rename(source: SourceObject, names: Mapping[str, str]) -> None:
 
 def _from_jaeger(source: SourceObject) -> None:
     """Tags are attributes, times are microseconds, and the parent is a reference."""
-    tags = [SourceObject(raw, f"{source.path}.tags", source.losses) for raw in source.items("tags")]
     attributes: dict[str, Raw] = {}
     odd = []
-    for number, tag in enumerate(tags):
+    for number, raw in enumerate(source.items("tags")):
+        tag = SourceObject(raw, f"{source.path}.tags[{number}]", source.losses)
         key, value = tag.word("key"), tag.values.get("value")
         plain = set(tag.values) <= {"key", "type", "value"}
         if value is None or not key or key in attributes or not plain or jsontext.has_mark(key):
-            odd.append(tag.rest())
+            odd.append(jsontext.raw_line(raw))
         else:
             attributes[key] = value
-            path = f"{source.path}.tags[{number}].type"
-            source.losses.add(path, "types of tags are those of their values")
+            source.losses.add(f"{tag.path}.type", "types of tags are those of their values")
     if odd:
         source.values["tags"] = jsontext.raw(jsontext.text_of(odd))
     source.values["attributes"] = jsontext.raw(jsontext.text_of(attributes))
-    for raw in source.copy().objects("references"):
-        if raw.word("refType") == "CHILD_OF" and raw.word("spanID"):
-            source.values["parentSpanId"] = raw.values["spanID"]
+    for reference in source.copy().objects("references"):
+        if reference.word("refType") == "CHILD_OF" and reference.word("spanID"):
+            source.values["parentSpanId"] = reference.values["spanID"]
             break
     micros, duration = source.integer_at("startTime"), source.integer_at("duration")
     start = None if micros is None else micros * 1000
