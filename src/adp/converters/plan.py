@@ -292,6 +292,7 @@ def _recognise(item: InputFile, head: list[Frame], choice: _Choice) -> tuple[str
         forced = advice(choice.converters, head, choice.limits)
         return None, f"{NO_FORMAT} (the first record has the keys {', '.join(keys[:8])}){forced}"
     names = sorted(name for name, match in best.items() if match == top)
+    names = [it for it in names if not getattr(formats.get(it), "gives_way", False)] or names
     if known is not None and outranks(known, names):
         forced = advice([formats.get(name) for name in names], head, choice.limits)
         return None, f"{looks_like(known)}{forced}"

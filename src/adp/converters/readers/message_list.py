@@ -97,6 +97,7 @@ class MessageListReader(LogReader):
     recognised = "a message with a role and a content and nothing of a log, or an item with a type"
     versions = "reads messages of chat completions and of Anthropic, and items of Responses"
     log = MessageList
+    gives_way = True
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """A message or an item; or a line that is a list of them."""
