@@ -296,8 +296,10 @@ class TreeLog(SessionLog):
 
     def read_lines(self) -> None:
         """Read the main line, and then each branch from where it leaves."""
-        sources = list(self.sources())
-        ids = [self.ids(source) for source, _ in sources]
+        sources, ids = [], []
+        for source, broken in self.sources():
+            sources.append((source, broken))
+            ids.append(self.ids(source))
         line = split([name for name, _ in ids], [parent for _, parent in ids])
         self._read_line(line, sources, 0)
 
