@@ -312,7 +312,9 @@ def whole_file(source: InputStream, limits: ConvertLimits, end: int | None = Non
         end: how many bytes are read at most.
     """
     text = Gathered(limits.record_bytes)
-    while part := source.file.read(_CHUNK if end is None else min(_CHUNK, end - text.size)):
+    # At once where it is known how much it is: pieces would be copied together.
+    most = _CHUNK if end is None or end > limits.record_bytes else end
+    while part := source.file.read(most if end is None else min(most, end - text.size)):
         text.add(part)
     return Frame(text.data(), 1, 0, text.size, hash=text.hash())
 

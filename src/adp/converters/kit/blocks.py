@@ -25,7 +25,7 @@ from adp.converters.kit.usual_blocks import (
     usual_blocks,
     usual_result,
 )
-from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE, argument_columns
+from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE, argument_columns, begins
 from adp_schema import jsontext, media
 from adp_schema.builder import RowBuilder
 from adp_schema.losses import Losses
@@ -55,6 +55,9 @@ class BlockReader:
 
     def content(self, raw: Raw | None, step: StepDraft, path: str) -> None:
         """Read the content of a message into a step: a string, a list of blocks, or a block."""
+        if begins(raw, QUOTE):
+            step.parts.text(self.builder.text(jsontext.decode_value(raw)))
+            return
         usual = self._usual(raw)
         if usual is not None:
             for known in usual:
@@ -103,6 +106,9 @@ class BlockReader:
 
     def result(self, raw: Raw | None, observation: ObservationDraft, path: str) -> None:
         """Read the content of a result into an observation."""
+        if begins(raw, QUOTE):
+            observation.parts.text(self.builder.text(jsontext.decode_value(raw)))
+            return
         usual = self._usual(raw) or ()
         texts = [block.text for block in usual if isinstance(block, UsualText)]
         if texts and len(texts) == len(usual):

@@ -15,6 +15,7 @@ from adp_schema.losses import Losses
 
 _EMPTY_ARRAY = 2
 _LONGEST_INTEGER = 20
+_SMALL = 4096
 _MARK_START = 0xF4
 """First byte of a mark of `jsontext.sanitise`, which makes of a number a string."""
 
@@ -45,6 +46,10 @@ class SourceObject:
             self.values = {}
             return
         values = self.values = _decode_object(raw)
+        if len(raw) < _SMALL:
+            written = jsontext.encode(values)
+            if len(written) == len(raw) and written.isascii():
+                return  # a key that stands twice, and white space, would not be written again
         names = "".join(values)
         # As long as its keys and values say: nothing else is in it, as in most objects.
         size = len(names) + 4 * len(values) + sum(map(len, values.values())) + 1
@@ -180,11 +185,16 @@ class SourceObject:
 
     def child(self, key: str) -> SourceObject:
         """The object under a key; what is left of it stays. Without keys when there is none."""
-        if self._children is not None and key in self._children:
-            return self._children[key]
+        children = self._children
+        if children is not None and key in children:
+            return children[key]
         inner = SourceObject(self.values.get(key), f"{self.path}.{key}", self.losses)
         if inner.values:
-            self.adopt(key, inner)
+            del self.values[key]
+            if children is None:
+                self._children = {key: inner}
+            else:
+                children[key] = inner
         return inner
 
     def peek(self, key: str) -> SourceObject:

@@ -86,6 +86,9 @@ def number_time(digits: str) -> datetime | None:
     """The time that a number since 1970 stands for, by its size; None when it is too far."""
     number = float(digits)
     size = abs(number)
+    if 1e11 <= number < 1e14 and digits.isdigit():  # milliseconds, as most programs write
+        seconds, rest = divmod(int(digits), 1000)
+        return _EPOCH + timedelta(0, seconds, rest * 1000)
     scale = 1e9
     for limit, units in _SCALES:
         if size < limit:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import Raw
@@ -14,9 +13,15 @@ from adp.converters.reading import NUMBER
 from adp_schema import jsontext
 from adp_schema.model import Columns
 
-Look = Callable[[str], float | None]
-"""Gives the number at a place of a usage record: an integer where it is spelled as such."""
 _LIMIT = 1 << 63
+_KINDS = (int, float)
+
+
+class Numbers(Protocol):
+    """The numbers of a usage record by their places: an integer where it is spelled as such."""
+
+    def get(self, place: str, /) -> float | None:
+        """The number at a place."""
 
 
 @dataclass(frozen=True)
@@ -90,100 +95,96 @@ def take_usage(source: SourceObject, key: str, columns: Columns, keys: UsageKeys
     if raw is None or text is None:
         return
     columns["usage"] = text
-    look = _look_into(raw) or _look_by_key(SourceObject(raw, key, source.losses))
-    _set_columns(look, columns, keys)
+    numbers = whole_numbers(raw)
+    if numbers is None:
+        set_usage(SourceObject(raw, key, source.losses), columns, keys)
+    else:
+        set_numbers(numbers, columns, keys)
 
 
-def set_usage(
-    record: SourceObject, columns: Columns, keys: UsageKeys, data: bytes | None = None
-) -> None:
-    """Fill the columns of tokens and cost from a usage record, which stays as it is.
-
-    Args:
-        record: the record.
-        columns: the row of the step.
-        keys: where its numbers are.
-        data: its JSON text, where that is at hand: it is quicker to look into.
-    """
-    look = None if data is None else _look_into(data)
-    _set_columns(look or _look_by_key(record), columns, keys)
+def set_usage(record: SourceObject, columns: Columns, keys: UsageKeys) -> None:
+    """Fill the columns of tokens and cost from a usage record, which stays as it is."""
+    set_numbers(_NumbersByKey(record), columns, keys)
 
 
-def _set_columns(look: Look, columns: Columns, keys: UsageKeys) -> None:
-    prompt, cached = _integer(look, keys.prompt), _integer(look, keys.cached)
-    written_to = _integer(look, keys.cache_write)
+def set_numbers(numbers: Numbers, columns: Columns, keys: UsageKeys) -> None:
+    """Fill the columns of tokens and cost from the numbers of a usage record."""
+    prompt, cached = _integer(numbers, keys.prompt), _integer(numbers, keys.cached)
+    written_to = _integer(numbers, keys.cache_write)
     if keys.apart and prompt is not None:
         prompt += (cached or 0) + (written_to or 0)
-    written, reasoning = _integer(look, keys.written), _integer(look, keys.reasoning)
-    total = _integer(look, keys.total)
+    written, reasoning = _integer(numbers, keys.written), _integer(numbers, keys.reasoning)
+    total = _integer(numbers, keys.total)
     if total is not None and written is not None and reasoning:
         written += reasoning if total >= (prompt or 0) + written + reasoning else 0
-    numbers = {
+    values = {
         "tokens_in": prompt,
         "tokens_out": written,
         "tokens_cached": cached,
         "tokens_cache_write": written_to,
         "tokens_reasoning": reasoning,
     }
-    columns.update({name: value for name, value in numbers.items() if value is not None})
+    columns.update({name: value for name, value in values.items() if value is not None})
     for place in keys.cost:
-        cost = look(place)
+        cost = numbers.get(place)
         if cost is not None:
             columns["cost_usd"] = float(cost)
             break
 
 
-def _integer(look: Look, places: tuple[str, ...]) -> int | None:
+def _integer(numbers: Numbers, places: tuple[str, ...]) -> int | None:
     for place in places:
-        value = look(place)
+        value = numbers.get(place)
         if type(value) is int:
             return value
     return None
 
 
-def _look_into(raw: Raw | bytes) -> Look | None:
-    """Look into a record that is decoded whole; None when a key may be lost so, or a spelling."""
+def whole_numbers(raw: Raw) -> Numbers | None:
+    """The numbers of a record that is decoded whole; None when a key may be lost so."""
     data = bytes(raw)
     try:
         values: dict[str, Any] = jsontext.decode_value(data)
     except msgspec.DecodeError:  # a number that is too large
         return None
-    inner = [value for value in values.values() if type(value) is dict]
-    keys = len(values) + sum(map(len, inner))
+    numbers: dict[str, float] = {}
+    keys = len(values)
+    for name, value in values.items():
+        if type(value) is dict:
+            keys += len(value)
+            inner = {f"{name}.{key}": number for key, number in value.items()}
+            numbers |= {key: it for key, it in inner.items() if type(it) in _KINDS}
+        elif type(value) in _KINDS:
+            numbers[name] = value
     # A colon for each key: none stands twice, and there are no deeper ones.
     if data.count(b'":') != keys or b"-0" in data or not data.isascii():
         return None
-
-    def look(place: str) -> float | None:
-        value = values.get(place)
-        if value is None and "." in place and place not in values:
-            outer, _, name = place.partition(".")
-            record = values.get(outer)
-            value = record.get(name) if type(record) is dict else None
-        if type(value) is int:
-            return value if -_LIMIT <= value < _LIMIT else float(str(value))
-        return value if type(value) is float else None
-
-    return look
+    if not all(-_LIMIT <= number < _LIMIT for number in numbers.values()):
+        return None
+    return None if "." in "".join(values) else numbers
 
 
-def _look_by_key(record: SourceObject) -> Look:
-    """Look into a record of which only what is asked for is decoded."""
-    inner: dict[str, SourceObject] = {}
+class _NumbersByKey:
+    """The numbers of a record of which only what is asked for is decoded."""
 
-    def look(place: str) -> float | None:
-        holder, name = record, place
+    def __init__(self, record: SourceObject) -> None:
+        self._record = record
+        self._inner: dict[str, SourceObject] = {}
+
+    def get(self, place: str) -> float | None:
+        """The number at a place."""
+        record, name = self._record, place
         if "." in place and place not in record.values:
             outer, _, name = place.partition(".")
-            if outer not in inner:
-                inner[outer] = SourceObject(record.values.get(outer), record.path, record.losses)
-            holder = inner[outer]
-        value = holder.integer_at(name)
-        if value is None and holder.first(name) and holder.first(name) in NUMBER:
-            return float(bytes(holder.values[name]))
+            if outer not in self._inner:
+                self._inner[outer] = SourceObject(
+                    record.values.get(outer), record.path, record.losses
+                )
+            record = self._inner[outer]
+        value = record.integer_at(name)
+        if value is None and record.first(name) and record.first(name) in NUMBER:
+            return float(bytes(record.values[name]))
         return value
-
-    return look
 
 
 def set_totals(record: SourceObject, columns: Columns, keys: UsageKeys) -> None:

@@ -74,7 +74,7 @@ class Items:
             if kind not in self.KEPT:
                 self.blocks.losses.unknown(f"item {kind or 'without a type'}")
             return False
-        key = self.history.key(item)
+        key = self.history.key(item) if self.history.wanted else None
         for holder in ("internal_chat_message_metadata_passthrough", "metadata"):
             if holder not in item.values:
                 continue
@@ -83,7 +83,8 @@ class Items:
                 inner.drop("turn_id")
         method: Callable[..., Any] = getattr(self, name)
         step, observation = method(line, item, place)
-        self.history.put(key, step, observation)
+        if key is not None:
+            self.history.put(key, step, observation)
         self.repeated.put(place, step)
         return True
 

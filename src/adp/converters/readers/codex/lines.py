@@ -89,5 +89,5 @@ class CodexLines(SessionLog):
         for key, column in (("thread_id", "source_id"), ("session_id", "session_id")):
             if key in payload.values and payload.word(key) == (self.run.columns.get(column) or 0):
                 payload.drop(key)
-        if turn_id and payload.word("turn_id") == turn_id:
+        if turn_id and "turn_id" in payload.values and payload.word("turn_id") == turn_id:
             payload.drop("turn_id")
