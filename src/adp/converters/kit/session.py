@@ -276,13 +276,13 @@ class TreeLog(SessionLog):
 
     Attributes:
         branch_kind: ``branch_kind`` of what leaves the main line.
-        root: the parent of an entry that follows none, where a log has a word for it.
+        root_id: the parent of an entry that follows none, where a log has a word for it.
     """
 
     branch_kind: ClassVar[str] = "rewind"
     id_key: ClassVar[str] = "id"
     parent_key: ClassVar[str] = "parentId"
-    root: ClassVar[str | None] = None
+    root_id: ClassVar[str | None] = None
 
     def ids(self, source: SourceObject) -> tuple[str | None, str | None]:
         """The id of an entry, and of the one that it follows; they stay where they are."""
@@ -297,7 +297,7 @@ class TreeLog(SessionLog):
         ids = [self.ids(source) for source, _ in sources]
         names = [name for name, _ in ids]
         end = names.index(leaf) if leaf in names else None
-        line = split(names, [parent for _, parent in ids], end, self.root)
+        line = split(names, [parent for _, parent in ids], end, self.root_id)
         self._read_line(line, sources, 0)
 
     def _read_line(
