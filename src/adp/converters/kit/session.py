@@ -276,11 +276,13 @@ class TreeLog(SessionLog):
 
     Attributes:
         branch_kind: ``branch_kind`` of what leaves the main line.
+        root_id: the parent of an entry that follows none, where a log has a word for it.
     """
 
     branch_kind: ClassVar[str] = "rewind"
     id_key: ClassVar[str] = "id"
     parent_key: ClassVar[str] = "parentId"
+    root_id: ClassVar[str | None] = None
 
     def ids(self, source: SourceObject) -> tuple[str | None, str | None]:
         """The id of an entry, and of the one that it follows; they stay where they are."""
@@ -288,9 +290,14 @@ class TreeLog(SessionLog):
 
     def read_lines(self) -> None:
         """Read the main line, and then each branch from where it leaves."""
-        sources = list(self.sources())
+        self.read_tree(list(self.sources()))
+
+    def read_tree(self, sources: list[tuple[SourceObject, str]], leaf: str = "") -> None:
+        """Read entries; the main line leads to the one with the id ``leaf``, or to the last."""
         ids = [self.ids(source) for source, _ in sources]
-        line = split([name for name, _ in ids], [parent for _, parent in ids])
+        names = [name for name, _ in ids]
+        end = names.index(leaf) if leaf in names else None
+        line = split(names, [parent for _, parent in ids], end, self.root_id)
         self._read_line(line, sources, 0)
 
     def _read_line(

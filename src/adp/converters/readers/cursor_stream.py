@@ -1,4 +1,4 @@
-"""The output ``stream-json`` of Cursor's command line: messages, reasoning, calls with results.
+"""The outputs ``stream-json`` and ``json`` of Cursor's command line.
 
 With ``--stream-partial-output`` a text comes in pieces, which have a time, and then whole: with a
 ``model_call_id`` before a call, and without a time at the end. A call is printed when it starts
@@ -189,6 +189,9 @@ class CursorPrinted(PrintedLog):
         columns["terminated"] = not failed
         column = "error_message" if failed else "final_answer"
         columns[column] = source.word("result") or None
+        alone = not any(step.columns["source"] == "agent" for step in self.run.steps)
+        if columns.get("final_answer") and alone:  # --output-format json prints nothing else
+            self.run.step("agent", "llm_turn").parts.text(self.builder.text(source.word("result")))
         tokens: Columns = {}
         set_usage(source.copy().child("usage"), tokens, USAGE)
         for name in ("tokens_in", "tokens_out", "tokens_cached"):
@@ -222,7 +225,7 @@ class CursorStreamReader(LogReader):
     """The format ``cursor_stream_json``."""
 
     name = "cursor_stream_json"
-    title = "The output stream-json of Cursor"
+    title = "The outputs stream-json and json of Cursor"
     recognised = "a line tool_call with a tool_call, thinking with a subtype, or Cursor's init"
     versions = "reads what cursor-agent -p --output-format stream-json prints, also in pieces"
     log = CursorPrinted
@@ -236,7 +239,8 @@ class CursorStreamReader(LogReader):
             return Match.STAMP
         if kind == "system" and subtype == "init" and "apiKeySource" in record:
             return Match.NO if {"tools", "uuid", "mcp_servers"} & set(record) else Match.STAMP
-        if kind == "result" and "is_error" in record and "request_id" in record:
+        named = "request_id" in record or "inputTokens" in inner(record, "usage")
+        if kind == "result" and "is_error" in record and named:
             return Match.NO if {"num_turns", "uuid"} & set(record) else Match.STAMP
         return Match.NO
 

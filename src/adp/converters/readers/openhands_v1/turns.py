@@ -30,6 +30,7 @@ class SdkTurns(TreeLog):
 
     agent: ClassVar[str | None] = "openhands"
     parent_key: ClassVar[str] = "parent_id"
+    root_id: ClassVar[str | None] = "__root__"
 
     def set_up(self) -> None:
         """Make what joins events: the answer of the model, and its calls by their events."""
