@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
@@ -75,11 +75,11 @@ def lost(data: bytes, reading: Reading) -> list[str]:
         for row in rows:
             joined.update(str(row[name]) for name in JOINED_COLUMNS if row.get(name))
             for value in row.values():
-                kept.update(words(value))
+                add_words(value, kept)
     texts = "\n".join([*joined, *(word for word in kept if JOINT in word or len(word) > 10)])
-    reported = [item["path"] for item in reading.losses]
+    reported = tuple({item["path"] for item in reading.losses})
     missing = []
-    todo = list(leaves(json.loads(data)))
+    todo = list(leaves(json.loads(data), kept=kept))
     while todo:
         path, key, value = todo.pop(0)
         if value in ("", None) or isinstance(value, bool) or _last(key) in DECIDING:
@@ -87,7 +87,7 @@ def lost(data: bytes, reading: Reading) -> list[str]:
         word = _word(value)
         if len(pieces := _ATTACHMENT.split(word)) > 1 and all(it in texts for it in pieces):
             continue
-        if word in kept or any(path.startswith(place) for place in reported):
+        if path.startswith(reported):
             continue
         if (len(word) > 2 or not word.isalnum()) and word in texts:  # joined with others in a cell
             continue
@@ -95,7 +95,7 @@ def lost(data: bytes, reading: Reading) -> list[str]:
             continue  # lifted out into media, by its bytes
         inside = _json_inside(value)
         if inside is not None:
-            todo.extend(leaves(inside, path, key))
+            todo.extend(leaves(inside, path, key, kept))
             continue
         missing.append(f"{path} = {word[:60]}")
     return missing
@@ -117,47 +117,64 @@ def _json_inside(value: Any) -> Any:
         return None
 
 
-def leaves(value: Any, path: str = "$", key: str = "") -> Iterator[tuple[str, str, Any]]:
-    """Each scalar with its path and its last key."""
-    if isinstance(value, dict) and set(value) == {"key", "value"} and isinstance(value["key"], str):
-        for inner, name, item in leaves(value["value"], f"{path}.value"):  # an attribute of OTLP
-            yield inner, value["key"] if name.endswith("Value") else name, item
-    elif isinstance(value, dict):
-        for name, item in value.items():
-            yield from leaves(item, f"{path}.{name}", name)
-    elif isinstance(value, list):
-        for number, item in enumerate(value):
-            yield from leaves(item, f"{path}[{number}]", key)
-    else:
-        yield path, key, value
+def leaves(
+    value: Any, path: str = "$", key: str = "", kept: Container[str] = ()
+) -> Iterator[tuple[str, str, Any]]:
+    """Each scalar that is not among the kept words, with its path and its last key."""
+    todo = [(value, path, "", key, "")]
+    while todo:
+        value, path, step, key, attribute = todo.pop()
+        if isinstance(value, dict):
+            path += step
+            if len(value) == 2 and isinstance(name := value.get("key"), str) and "value" in value:
+                todo.append((value["value"], path, ".value", "", name))  # an attribute of OTLP
+            else:
+                children = [(it, path, f".{name}", name, attribute) for name, it in value.items()]
+                todo.extend(reversed(children))
+        elif isinstance(value, list):
+            path += step
+            children = [(it, path, f"[{n}]", key, attribute) for n, it in enumerate(value)]
+            todo.extend(reversed(children))
+        elif _word(value) not in kept:
+            yield path + step, attribute if attribute and key.endswith("Value") else key, value
 
 
-def words(value: Any) -> Iterator[str]:
+def add_words(value: Any, kept: set[str]) -> None:
     """The scalars of a cell as texts; JSON texts are taken apart, the texts in them too."""
-    if isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from words(item)
-        return
-    if isinstance(value, datetime):
-        for spec in ("auto", "milliseconds", "seconds"):
-            text = value.isoformat(timespec=spec)
-            plain = text.removesuffix("+00:00")
-            yield from (text, plain, f"{plain}Z")
-        return
-    yield _word(value)
-    if isinstance(value, str) and JOINT in value:
-        yield from value.split(JOINT)
-    if isinstance(value, str) and _NUMBER.fullmatch(value):  # as it was written
-        yield _word(float(value))
-    if isinstance(value, str) and "\\ud" in value:  # what ``$escaped`` says of lone surrogates
+    todo = [value]
+    while todo:
+        value = todo.pop()
+        if isinstance(value, str):
+            if value not in kept:
+                kept.add(value)
+                todo.extend(_in_text(value))
+        elif isinstance(value, dict):
+            todo.extend(value.values())
+        elif isinstance(value, list):
+            todo.extend(value)
+        elif isinstance(value, datetime):
+            for spec in ("auto", "milliseconds", "seconds"):
+                text = value.isoformat(timespec=spec)
+                plain = text.removesuffix("+00:00")
+                kept.update((text, plain, f"{plain}Z"))
+        else:
+            kept.add(_word(value))
+
+
+def _in_text(value: str) -> list[Any]:
+    """What a text holds: parts that were joined, a number, escaped surrogates, JSON."""
+    results: list[Any] = []
+    if JOINT in value:
+        results += value.split(JOINT)
+    if _NUMBER.fullmatch(value):  # as it was written
+        results.append(float(value))
+    if "\\ud" in value:  # what ``$escaped`` says of lone surrogates
         with suppress(ValueError):
-            yield unescape(value)
-    if isinstance(value, str) and value[:1] in ("{", "[", '"'):
-        try:
-            inner = json.loads(value)
-        except (ValueError, RecursionError):
-            return
-        yield from words(inner)
+            results.append(unescape(value))
+    if value[:1] in ("{", "[", '"'):
+        with suppress(ValueError, RecursionError):
+            results.append(json.loads(value))
+    return results
 
 
 def _word(value: Any) -> str:
