@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64decode
 from collections.abc import Container, Iterator
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
+
+import pyarrow as pa
 
 from adp.converters.leaves import Reading, read_records
 from adp.converters.registry import formats
@@ -15,6 +18,7 @@ from adp.converters.shard import as_record_error
 from adp_schema import jsontext
 from adp_schema.errors import RecordError
 from adp_schema.jsontext import unescape
+from adp_schema.media import blob_of_base64
 from adp_schema.parts import JOINT
 from adp_schema.protocols import SkipRecordError
 
@@ -23,16 +27,23 @@ DECIDING = frozenset(
 )
 """Keys whose words may decide what a row is, instead of standing in it."""
 
-BLOBS = frozenset({"data", "base64", "file_data"})
-"""Keys of base64, which is stored as bytes."""
+ID_COLUMNS = ("source_id", "session_id", "target_id", "target_path")
+"""Columns of ids, which may be made of several values, numbers among them."""
 
-JOINED_COLUMNS = ("source_id", "session_id", "target_id", "target_path", "text", "reasoning")
+JOINED_COLUMNS = (*ID_COLUMNS, "text", "reasoning")
 """Columns whose values may be made of several values of the source."""
 
 _ATTACHMENT = re.compile("(?:attachment|tc)://[0-9a-f]{32}")
 """In logs of Inspect: the contents stand in its place."""
 
-_NUMBER = re.compile(r"-?[0-9]{1,20}(\.[0-9]+)?[eE][+-]?[0-9]{1,4}|NaN|-?Infinity")
+_NUMBER = re.compile(r"-?[0-9]{1,20}(\.[0-9]+)?([eE][+-]?[0-9]{1,4})?|NaN|-?Infinity")
+_MARKS = f"{jsontext.NUMBER_MARK}\ufffd"
+"""What stands before a number that no JSON text can hold."""
+
+_ZSTD = "KLUv/"
+"""How base64 of what zstd has compressed begins."""
+
+_DATA_URI = re.compile(r"data:([\w.+-]+/[\w.+-]+)?;base64,(?P<data>[A-Za-z0-9+/]*={0,2})")
 
 
 def read_lines(name: str, data: bytes, side_files: dict[str, bytes] | None = None) -> Reading:
@@ -62,6 +73,56 @@ def read_lines(name: str, data: bytes, side_files: dict[str, bytes] | None = Non
         raise as_record_error(error) from error
 
 
+class KeptValues:
+    """What of a record is in its rows, or in its report of losses.
+
+    Args:
+        reading: what was read from it.
+    """
+
+    def __init__(self, reading: Reading) -> None:
+        self.words: set[str] = set()
+        self._ids: set[str] = set()
+        joined: set[str] = set()
+        for rows in reading.rows.values():
+            for row in rows:
+                for name in ID_COLUMNS:
+                    self._ids.update(re.findall("[0-9]+", row.get(name) or ""))
+                joined.update(str(row[name]) for name in JOINED_COLUMNS if row.get(name))
+                for value in row.values():
+                    add_words(value, self.words)
+        long = (word for word in self.words if JOINT in word or len(word) > 10)
+        self._texts = "\n".join([*joined, *long])
+        self._blobs = {row["data"] for row in reading.rows.get("media", ()) if row.get("data")}
+        self._reported = {item["path"] for item in reading.losses}
+
+    def reports(self, path: str) -> bool:
+        """Whether the report of losses names a place, or what it is in."""
+        return any(
+            path.startswith(place) and path[len(place) :][:1] in "[." for place in self._reported
+        )
+
+    def holds(self, key: str, word: str) -> bool:
+        """Whether a word that is no cell is a part of one."""
+        if word in self._ids or (key == "parent" and word.isdigit()):
+            return True  # an index of a parent decides on the branch
+        pieces = _ATTACHMENT.split(word)
+        if len(pieces) > 1 and all(piece in self._texts for piece in pieces):
+            return True
+        if (len(word) > 2 or not word.isalnum()) and word in self._texts:
+            return True
+        return blob_of_base64(word) in self._blobs or self._is_lifted(word)
+
+    def _is_lifted(self, word: str) -> bool:
+        """Whether each data URI of a text is a blob by its bytes, and the rest is in a cell."""
+        uris = list(_DATA_URI.finditer(word))
+        if not uris or any(blob_of_base64(uri.group("data")) not in self._blobs for uri in uris):
+            return False
+        ends = [0, *(place for uri in uris for place in uri.span()), len(word)]
+        pieces = zip(ends[::2], ends[1::2], strict=True)
+        return all(word[start:end] in self._texts for start, end in pieces)
+
+
 def lost(data: bytes, reading: Reading) -> list[str]:
     """The texts and numbers of a record that stand neither in its rows nor in the report of losses.
 
@@ -69,33 +130,19 @@ def lost(data: bytes, reading: Reading) -> list[str]:
         data: the record: strict JSON.
         reading: what was read from it.
     """
-    kept: set[str] = set()
-    joined: set[str] = set()
-    for rows in reading.rows.values():
-        for row in rows:
-            joined.update(str(row[name]) for name in JOINED_COLUMNS if row.get(name))
-            for value in row.values():
-                add_words(value, kept)
-    texts = "\n".join([*joined, *(word for word in kept if JOINT in word or len(word) > 10)])
-    reported = tuple({item["path"] for item in reading.losses})
+    kept = KeptValues(reading)
     missing = []
-    todo = list(leaves(json.loads(data), kept=kept))
+    todo = list(leaves(json.loads(data), kept=kept.words))
     while todo:
         path, key, value = todo.pop(0)
         if value in ("", None) or isinstance(value, bool) or _last(key) in DECIDING:
             continue
         word = _word(value)
-        if len(pieces := _ATTACHMENT.split(word)) > 1 and all(it in texts for it in pieces):
+        if kept.holds(key, word) or kept.reports(path):
             continue
-        if path.startswith(reported):
-            continue
-        if (len(word) > 2 or not word.isalnum()) and word in texts:  # joined with others in a cell
-            continue
-        if ";base64," in word or ((len(word) > 30 or key in BLOBS) and _is_base64(word)):
-            continue  # lifted out into media, by its bytes
         inside = _json_inside(value)
         if inside is not None:
-            todo.extend(leaves(inside, path, key, kept))
+            todo.extend(leaves(inside, path, key, kept.words))
             continue
         missing.append(f"{path} = {word[:60]}")
     return missing
@@ -108,13 +155,27 @@ def _last(key: str) -> str:
 
 def _json_inside(value: Any) -> Any:
     """The list or object that a string holds as JSON; its values count, not its spelling."""
-    value = value.removeprefix("\x00json:") if isinstance(value, str) else value
-    if not isinstance(value, str) or value[:1] not in ("{", "[", '"'):
+    if not isinstance(value, str):
         return None
+    text = value.removeprefix("\x00json:")
+    if text[:1] not in ("{", "[", '"'):
+        text = _unpacked(value)
     try:
-        return json.loads(value)
+        return json.loads(text) if text[:1] in ("{", "[", '"') else None
     except (ValueError, RecursionError):
         return None
+
+
+def _unpacked(text: str) -> str:
+    """The JSON text that stands as hexadecimal digits, or as base64 of compressed bytes."""
+    with suppress(ValueError, OSError):
+        if text.startswith("7b"):
+            return bytes.fromhex(text).decode()
+        if text.startswith(_ZSTD):
+            packed = pa.py_buffer(b64decode(text))
+            data: bytes = pa.CompressedInputStream(pa.BufferReader(packed), "zstd").read()
+            return data.decode()
+    return ""
 
 
 def leaves(
@@ -166,8 +227,8 @@ def _in_text(value: str) -> list[Any]:
     results: list[Any] = []
     if JOINT in value:
         results += value.split(JOINT)
-    if _NUMBER.fullmatch(value):  # as it was written
-        results.append(float(value))
+    if _NUMBER.fullmatch(number := value.lstrip(_MARKS)):  # as it was written
+        results.append(float(number))
     if "\\ud" in value:  # what ``$escaped`` says of lone surrogates
         with suppress(ValueError):
             results.append(unescape(value))
@@ -181,9 +242,3 @@ def _word(value: Any) -> str:
     if isinstance(value, float):
         return repr(int(value)) if value.is_integer() else repr(value)
     return str(value)
-
-
-def _is_base64(text: str) -> bool:
-    from adp_schema.media import blob_of_base64
-
-    return blob_of_base64(text) is not None
