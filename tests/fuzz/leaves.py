@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import Container, Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -43,6 +43,7 @@ _MARKS = f"{jsontext.NUMBER_MARK}\ufffd"
 _ZSTD = "KLUv/"
 """How base64 of what zstd has compressed begins."""
 
+_REFERENCE = re.compile(r"adp-media:(?P<mime>[\w.+-]+/[\w.+-]+);(?P<id>[0-9a-f]{32})")
 _DATA_URI = re.compile(r"data:([\w.+-]+/[\w.+-]+)?;base64,(?P<data>[A-Za-z0-9+/]*={0,2})")
 
 
@@ -92,8 +93,9 @@ class KeptValues:
                 for value in row.values():
                     add_words(value, self.words)
         long = (word for word in self.words if JOINT in word or len(word) > 10)
-        self._texts = "\n".join([*joined, *long])
-        self._blobs = {row["data"] for row in reading.rows.get("media", ()) if row.get("data")}
+        media = reading.rows.get("media", ())
+        self._blobs = {row["media_id"]: row["data"] for row in media if row.get("data")}
+        self._texts = _REFERENCE.sub(self._data_uri, "\n".join([*joined, *long]))
         self._reported = {item["path"] for item in reading.losses}
 
     def reports(self, path: str) -> bool:
@@ -111,16 +113,13 @@ class KeptValues:
             return True
         if (len(word) > 2 or not word.isalnum()) and word in self._texts:
             return True
-        return blob_of_base64(word) in self._blobs or self._is_lifted(word)
+        uri = _DATA_URI.fullmatch(word)
+        return blob_of_base64(uri.group("data") if uri else word) in self._blobs.values()
 
-    def _is_lifted(self, word: str) -> bool:
-        """Whether each data URI of a text is a blob by its bytes, and the rest is in a cell."""
-        uris = list(_DATA_URI.finditer(word))
-        if not uris or any(blob_of_base64(uri.group("data")) not in self._blobs for uri in uris):
-            return False
-        ends = [0, *(place for uri in uris for place in uri.span()), len(word)]
-        pieces = zip(ends[::2], ends[1::2], strict=True)
-        return all(word[start:end] in self._texts for start, end in pieces)
+    def _data_uri(self, reference: re.Match[str]) -> str:
+        """The data URI that stood where a text names a blob."""
+        data = self._blobs.get(reference.group("id"))
+        return f"data:{reference.group('mime')};base64,{b64encode(data).decode()}" if data else ""
 
 
 def lost(data: bytes, reading: Reading) -> list[str]:
