@@ -78,8 +78,7 @@ class OpenHandsSdkLog(SdkTurns):
     def line(self, source: SourceObject) -> None:
         """Take one event."""
         native = source.word("id")
-        if source.word("parent_id") == self._before:
-            source.drop("parent_id")
+        source.drop_text("parent_id", self._before)
         self._before = native
         super().line(source)
         if native and self.run.steps:
