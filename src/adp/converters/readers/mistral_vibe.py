@@ -87,12 +87,15 @@ class VibeSession(SessionLog):
         model = source.text("model")
         step = self._chat.message(source)
         if step is None:
-            if name is not None:
-                observations = (self.run.steps[-1].observations if self.run.steps
-                                else self.run.early)  # fmt: skip
-                observations[-1].extra["message_id"] = name
+            observations = self.run.steps[-1].observations if self.run.steps else self.run.early
+            values = {"message_id": name, "model": model}
+            known = {key: value for key, value in values.items() if value is not None}
+            merge_extra(observations[-1].extra, known)
             return
-        step.columns["native_id"] = name
+        other = step.columns.get("native_id")
+        if name is not None and other is not None:
+            merge_extra(step.extra, {"id": other})
+        step.columns["native_id"] = other if name is None else name
         step.columns["synthetic"] = injected or None
         step.columns["model"] = model
         if step.columns["source"] == "agent" and model is None:

@@ -62,8 +62,7 @@ class QwenSession(TreeLog):
         session = columns.get("session_id")
         if session and source.word("sessionId") == session:
             source.drop("sessionId")
-        if source.word("version") == columns.get("agent_version"):
-            source.drop("version")
+        source.drop_text("version", columns.get("agent_version"))
         super().line(source)
 
     def _begin_run(self, source: SourceObject) -> None:

@@ -214,8 +214,7 @@ def set_event(
     if call is not None and raw is not None:
         if jsontext.one_line(raw) == call.columns.get("arguments"):
             event.drop("arguments")
-        if event.word("function") == call.columns["name"]:
-            event.drop("function")
+        event.drop_text("function", call.columns["name"])
     if text is not None and text == draft.parts.columns().get("text"):
         event.drop("result")
     event.drop("event")

@@ -131,8 +131,7 @@ class OpencodeSession(OpencodeMessages):
             step = self.run.step("agent", "llm_turn", native_id=owner)
             take_time(source, step.columns, "timestamp")
         kind = part.word("type").replace("-", "_")
-        if source.word("type") == {"tool": "tool_use"}.get(kind, kind):
-            source.drop("type")
+        source.drop_text("type", {"tool": "tool_use"}.get(kind, kind))
         self.part(part, step)
         merge_extra(step.extra, source.rest())
 

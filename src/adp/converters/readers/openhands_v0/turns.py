@@ -56,10 +56,8 @@ class OpenHandsTurns(SessionLog):
 
     def end_event(self, event: SourceObject, step: StepDraft) -> None:
         """Keep what is left of an event with its step, but for what the step says already."""
-        if event.word("message") == step.parts.columns().get("text"):
-            event.drop("message")
-        if event.word("source") == step.columns["source"]:
-            event.drop("source")
+        event.drop_text("message", step.parts.columns().get("text"))
+        event.drop_text("source", step.columns["source"])
         if step.calls or event.word("action") in (step.columns["kind"], step.columns["source"]):
             event.drop("action")
         merge_extra(step.extra, event.rest())

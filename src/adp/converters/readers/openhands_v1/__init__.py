@@ -100,8 +100,8 @@ class OpenHandsSdkLog(SdkTurns):
         native = source.word("id")
         if self.run is not self._line:
             self._line, self.pending = self.run, {}
-        elif source.word("parent_id") == self._before:
-            source.drop("parent_id")
+        else:
+            source.drop_text("parent_id", self._before)
         self._before = native
         super().line(source)
         if native and self.run.steps:
