@@ -111,6 +111,10 @@ class ClaudeSession(ClaudeNotes):
             return
         step, results = None, []
         for raw in blocks_of(content):
+            answer = self.blocks.usual_answer(raw, f"{message.path}.content")
+            if answer is not None:
+                results.append((answer, raw))
+                continue
             block = SourceObject(raw, f"{message.path}.content", self.losses)
             if block.word("type") == "tool_result":
                 results.append((self.blocks.answer(block), raw))
@@ -135,7 +139,7 @@ class ClaudeSession(ClaudeNotes):
         """Complete results with what their record says beside the message."""
         for draft, _ in results:
             draft.columns |= {key: value for key, value in when.items() if key.startswith("time")}
-            text = draft.parts.columns().get("text", "")
+            text = draft.parts.words("text")
             if text.startswith(PERSISTED_OUTPUT):
                 draft.columns["truncated"] = True
             code = EXIT_CODE.match(text) if draft.columns.get("is_error") else None
