@@ -60,6 +60,7 @@ class AtifReader:
         self._losses = losses
         self._turns: list[Columns] = []
         self._ids: list[str] = []
+        self._root = record.source_file.removesuffix(trial.MAIN)
         self._kept: Mapping[str, Any] = {}
         self._form: dict[str, Any] = {}
 
@@ -116,13 +117,12 @@ class AtifReader:
         form = top.end(k.TRAJECTORY, ("steps",))
         spread(top)
         key = trial.free_key(top.values)
-        kept, self._kept = self._kept, {}
-        form |= self._form
+        kept, self._kept, form = self._kept, {}, form | self._form
         for name, value in kept.items():
             while name in top.values:
                 name += "_"
             top.values[name] = value
-        result = trial.read_files(self._record.source_file, files, self._losses)
+        result = trial.read_files(self._root, files, self._losses)
         if result.files:
             top.values[key] = Raw(jsontext.encode(result.files))
             form["own"] = [*form.get("own", ()), key]

@@ -193,10 +193,11 @@ class OtlpReader(SpanReader):
     log = OtlpLog
     recognised = "a list of resourceSpans, or a span with its context and attributes"
     written_anew = True
+    flavours = ("all-messages", "new-messages")
     versions = (
         "OTLP as JSON and protobuf, and single spans, with the conventions GenAI, OpenInference, "
         "OpenLLMetry, Vercel AI SDK and Logfire; writes GenAI 0.1.0 as OTLP JSON, a trace a "
-        "trajectory"
+        "trajectory; of new-messages each span has the messages since the turn before it only"
     )
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
@@ -219,7 +220,7 @@ class OtlpReader(SpanReader):
         """Convert a trajectory into a trace, the only line of its file."""
         from adp.converters.writers.otlp import write_trace
 
-        return write_trace(trajectory, losses)
+        return write_trace(trajectory, losses, flavour)
 
 
 CONVERTER = OtlpReader()
