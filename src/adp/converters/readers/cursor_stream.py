@@ -149,7 +149,7 @@ class CursorPrinted(PrintedLog):
             columns = known[1].columns
             again = call_columns(name, call_id, arguments)
             if arguments is not None and any(columns.get(it) != again[it] for it in again):
-                known[1].extra["completed"] = arguments
+                merge_extra(known[1].extra, {"completed": arguments})
             if call_id is None:
                 del self._calls[key]
             return

@@ -92,7 +92,7 @@ class OpenHandsTurns(SessionLog):
             self.end_event(event, step)
         else:
             event.drop("action")
-            call.extra["event"] = event.rest()
+            merge_extra(call.extra, {"event": event.rest()})
         if action == "delegate":
             self._delegate(step, native)
         elif action in ("finish", "reject"):
@@ -134,7 +134,7 @@ class OpenHandsTurns(SessionLog):
             call.columns["call_id"] = call_id or native or None
         if step.columns["source"] == "user":
             call.columns["requestor"] = "user"
-        call.extra["action"] = action
+        merge_extra(call.extra, {"action": action})
         if native:
             self.calls[native] = call.columns["call_id"] or ""
         return call
