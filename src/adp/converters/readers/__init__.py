@@ -33,6 +33,7 @@ READERS = {
     "qwenpaw": "adp.converters.readers.qwenpaw:CONVERTER",
     "aider": "adp.converters.readers.aider:CONVERTER",
     "amp": "adp.converters.readers.amp:CONVERTER",
+    "message_list": "adp.converters.readers.message_list:CONVERTER",
     "mistral_vibe": "adp.converters.readers.mistral_vibe:CONVERTER",
     "cline": "adp.converters.readers.cline:CONVERTER",
     "copilot_cli": "adp.converters.readers.copilot_cli:CONVERTER",
