@@ -7,6 +7,7 @@ import json
 import pytest
 
 import adp
+from adp_schema.errors import InputError
 from tests.converters.readers.real_files import Rows, real
 from tests.converters.readers.stores import EXAMPLES
 
@@ -31,7 +32,7 @@ def counts(rows):
 
 
 def test_lines_and_a_list(tmp_path):
-    lines = [json.loads(line) for line in (FOLDER / "calls.jsonl").open()]
+    lines = list(map(json.loads, (FOLDER / "calls.jsonl").read_text().splitlines()))
     assert counts(Rows([FOLDER / "calls.jsonl"], tmp_path / "lines")) == walk(lines)
     printed = json.loads((FOLDER / "printed.json").read_bytes())
     assert counts(Rows([FOLDER / "printed.json"], tmp_path / "list")) == walk(printed)
@@ -39,7 +40,7 @@ def test_lines_and_a_list(tmp_path):
 
 def test_a_list_a_line_is_a_trajectory(tmp_path):
     rows = Rows([FOLDER / "lists.jsonl"], tmp_path / "store")
-    lists = [json.loads(line) for line in (FOLDER / "lists.jsonl").open()]
+    lists = list(map(json.loads, (FOLDER / "lists.jsonl").read_text().splitlines()))
     assert rows.count("trajectories") == len(lists)
     assert counts(rows) == tuple(map(sum, zip(*map(walk, lists), strict=True)))
     assert rows.count("media") == 1
@@ -61,7 +62,7 @@ def test_a_format_with_keys_of_its_own_comes_first(tmp_path):
 
 def test_other_objects_with_a_role_are_left_alone(tmp_path):
     (tmp_path / "a.jsonl").write_text(json.dumps({"role": "poet", "content": "hi"}) + "\n")
-    with pytest.raises(adp.InputError):
+    with pytest.raises(InputError):
         adp.convert([str(tmp_path / "a.jsonl")], str(tmp_path / "store"))
 
 

@@ -16,10 +16,12 @@ from adp.converters.kit.chat_messages import ChatMessages
 from adp.converters.kit.conversations import items_of
 from adp.converters.kit.session import LogReader, SessionLog, first_item, word
 from adp.converters.kit.source_object import SourceObject
+from adp.converters.kit.usage import ANTHROPIC, OPENAI, take_usage
 from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
 from adp_schema.losses import Losses
+from adp_schema.model import Columns
 from adp_schema.protocols import LIST_LINE, Match, RawRecord
 
 _OTHER_FORMATS = frozenset(
@@ -38,7 +40,12 @@ class MessageList(SessionLog):
 
     def line(self, source: SourceObject) -> None:
         """A message, by its role; what has none is kept as an event."""
-        if source.word("role"):
+        if SOURCES.get(source.word("role")) == "agent":
+            usage: Columns = {}
+            keys = source.peek("usage")
+            take_usage(source, "usage", usage, OPENAI if "prompt_tokens" in keys else ANTHROPIC)
+            self._chat.assistant(source).columns.update(usage)
+        elif source.word("role"):
             self._chat.message(source)
         else:
             self.losses.unknown(f"record without a role: {next(iter(source.values), 'empty')}")
