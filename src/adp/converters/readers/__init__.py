@@ -55,6 +55,8 @@ READERS = {
     "swe_agent_rows": "adp.converters.readers.swe_agent_rows:CONVERTER",
     "langfuse": "adp.converters.readers.langfuse:CONVERTER",
     "mini_swe_agent": "adp.converters.readers.mini_swe_agent:CONVERTER",
+    "vibe_entries": "adp.converters.readers.vibe_entries:CONVERTER",
+    "vibe_store": "adp.converters.readers.vibe_store:CONVERTER",
     "mlflow": "adp.converters.readers.mlflow:CONVERTER",
     "tau2": "adp.converters.readers.tau2:CONVERTER",
     "tau_bench": "adp.converters.readers.tau_bench:CONVERTER",
