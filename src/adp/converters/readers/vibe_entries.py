@@ -1,7 +1,7 @@
 """What Mistral Vibe prints since version 2.20 (``--output streaming`` or ``json``): entries.
 
-An entry is a message, reasoning, or an effect: a call with its result. Entries that come of the same
-answer of the model have its id in theirs (``assistant-<id>``, ``reasoning-<id>-0``).
+An entry is a message, reasoning, or an effect: a call with its result. Entries that come of the
+same answer of the model have its id in theirs (``assistant-<id>``, ``reasoning-<id>-0``).
 """
 
 from __future__ import annotations

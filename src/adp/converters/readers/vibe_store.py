@@ -1,8 +1,8 @@
 """Sessions of Mistral Vibe since 2.20: a folder of snapshots, with ``meta.json``.
 
 The newest of ``generations/<number>/manifest.json`` lists files of ``chunks``: the messages that
-the model sees, the entries that the user sees (see `vibe_entries`), and the tools. The journal since
-the snapshot before has the system prompt and the tokens of each answer, until it is removed.
+the model sees, the entries that the user sees (see `vibe_entries`), and the tools. `vibe_journal`
+has what the journal adds.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_end, take_start, take_time
 from adp.converters.kit.usage import UsageKeys, set_totals, take_usage
 from adp.converters.readers.vibe_entries import answer_id
+from adp.converters.readers.vibe_journal import Journal
 from adp_schema import jsontext
 from adp_schema.protocols import Match
 
@@ -40,7 +41,6 @@ _EXPORT = {
     "error_message": "error",
 }
 """Of ``export.json``, which ``vibe -p --output-dir`` writes beside a copy of the session."""
-_ANSWERED = b'"completion_succeeded"'
 
 
 class VibeStore(SessionLog):
@@ -120,32 +120,12 @@ class VibeStore(SessionLog):
 
     def _journal(self) -> None:
         """The system prompt, and what each answer took."""
-        self._answers: dict[str, SourceObject] = {}
-        prompt = False
-        for path, data in sorted(self.record.side_files.items()):
-            if "/journal/" not in f"/{path}":
-                continue
-            self._used.add(path)
-            if data:
-                self.losses.add(f"$side.{path}", "of the journal, which repeats the messages, only "
-                                "the system prompt and the tokens are kept")  # fmt: skip
-            for line in data.splitlines():
-                event = SourceObject(line if jsontext.is_valid(line) else None, path, self.losses)
-                payload = event.child("payload")
-                if _ANSWERED in line and event.word("type") == "action_result":
-                    answer = payload.child("result").child("result")
-                    self._answers[payload.word("action_id")] = answer
-                elif not prompt and payload.word("kind") == "completion":
-                    prompt = self._prompt(payload.child("request").child("model_input"))
-
-    def _prompt(self, model_input: SourceObject) -> bool:
-        """The system prompt of a request."""
-        for message in model_input.child("messages").objects("messages")[:1]:
-            if message.word("role") == "system":
-                step = self.run.step("system")
-                self.blocks.content(message.take("content"), step, message.path)
-                return True
-        return False
+        journal = Journal(self.record.side_files, self.losses)
+        self._used |= journal.paths
+        self._answers = journal.answers
+        if journal.prompt is not None:
+            step = self.run.step("system")
+            self.blocks.content(journal.prompt.take("content"), step, journal.prompt.path)
 
     def _tools(self, chunk: SourceObject) -> None:
         """The tools on offer."""
