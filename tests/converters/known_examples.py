@@ -132,7 +132,6 @@ DOCUMENTS: dict[str, Any] = {
     "amp": {"v": 0, "id": "T-1", "messages": [{"role": "user", "content": _TEXT}]},
     "cline": [{"role": "user", "content": _TEXT}, {"role": "assistant", "content": _TEXT}],
     "mini_swe_agent_v1": [_USER, {"role": "assistant", "content": "ls"}],
-    "message_list": [_USER, {"role": "assistant", "content": "ho"}],
     "chatgpt_export": {
         "id": "1",
         "mapping": {"root": {"id": "root", "parent": None, "children": [], "message": None}},

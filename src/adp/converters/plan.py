@@ -294,6 +294,8 @@ def _recognise(item: InputFile, head: list[Frame], choice: _Choice) -> tuple[str
         forced = advice([formats.get(name) for name in names], head, choice.limits)
         return None, f"{looks_like(known)}{forced}"
     if len(names) > 1:
+        names = [name for name in names if not getattr(formats.get(name), "yields", False)] or names
+    if len(names) > 1:
         raise AmbiguousFormatError(
             f"{item.label}: {' and '.join(names)} claim it equally; choose one for this file "
             "with --from"

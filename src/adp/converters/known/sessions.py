@@ -21,7 +21,6 @@ from adp.converters.known.signature import (
     members,
     named,
     no,
-    objects,
     some,
     values,
     word,
@@ -152,18 +151,6 @@ FORMATS: tuple[KnownFormat, ...] = (
     ),
     KnownFormat("cline", "a Cline conversation", kept_as("array", _CLINE)),
     KnownFormat("mini_swe_agent_v1", "an early mini-swe-agent run", kept_as("array", _MINI_V1)),
-    KnownFormat(
-        "message_list",
-        "a list of chat messages that is no row of its own",
-        kept_as(
-            "array",
-            both(
-                every(_MESSAGE),
-                lambda head: len(objects(head)) > 1,
-                no(either(_CLINE, _MINI_V1, first(_PI_MESSAGE))),
-            ),
-        ),
-    ),
     KnownFormat(
         "chatgpt_export",
         "a ChatGPT export",
