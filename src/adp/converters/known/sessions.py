@@ -5,6 +5,7 @@ from __future__ import annotations
 from adp.converters.known.signature import (
     CHAT,
     FILLED,
+    LINES,
     LIST,
     TEXT,
     KnownFormat,
@@ -150,8 +151,13 @@ FORMATS: tuple[KnownFormat, ...] = (
         first(has("v", id=begins("T-"), messages=some(has()))),
         outranks=CHAT,
     ),
-    KnownFormat("cline", "a Cline conversation", kept_as("array", _CLINE)),
-    KnownFormat("mini_swe_agent_v1", "an early mini-swe-agent run", kept_as("array", _MINI_V1)),
+    KnownFormat("cline", "a Cline conversation", kept_as("array", _CLINE), outranks=LINES),
+    KnownFormat(
+        "mini_swe_agent_v1",
+        "an early mini-swe-agent run",
+        kept_as("array", _MINI_V1),
+        outranks=LINES,
+    ),
     KnownFormat(
         "message_list",
         "a list of chat messages that is no row of its own",
@@ -163,6 +169,7 @@ FORMATS: tuple[KnownFormat, ...] = (
                 no(either(_CLINE, _MINI_V1, first(_PI_MESSAGE))),
             ),
         ),
+        outranks=LINES,
     ),
     KnownFormat(
         "chatgpt_export",
