@@ -5,6 +5,7 @@ from __future__ import annotations
 from adp.converters.known.signature import (
     CHAT,
     FILLED,
+    LINES,
     LIST,
     TEXT,
     KnownFormat,
@@ -149,8 +150,13 @@ FORMATS: tuple[KnownFormat, ...] = (
         first(has("v", id=begins("T-"), messages=some(has()))),
         outranks=CHAT,
     ),
-    KnownFormat("cline", "a Cline conversation", kept_as("array", _CLINE)),
-    KnownFormat("mini_swe_agent_v1", "an early mini-swe-agent run", kept_as("array", _MINI_V1)),
+    KnownFormat("cline", "a Cline conversation", kept_as("array", _CLINE), outranks=LINES),
+    KnownFormat(
+        "mini_swe_agent_v1",
+        "an early mini-swe-agent run",
+        kept_as("array", _MINI_V1),
+        outranks=LINES,
+    ),
     KnownFormat(
         "chatgpt_export",
         "a ChatGPT export",

@@ -1,7 +1,9 @@
 """Sessions of Mistral Vibe: ``messages.jsonl`` with ``meta.json`` beside it.
 
 The messages are those of a chat, without the system prompt, which is in ``meta.json``. A session
-that was compacted goes on in another folder, and so do subagents, below ``agents``.
+that was compacted goes on in another folder, and so do subagents, below ``agents``. Early versions
+gave messages no id, and wrote one document with ``metadata`` and ``messages``. Lines of a chat that
+nothing says to be Vibe's are read, too, without the name of an agent.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from msgspec import Raw
 
 from adp.converters.kit.chat_messages import ChatMessages
 from adp.converters.kit.drafts import merge_extra
-from adp.converters.kit.session import LogReader, SessionLog, word
+from adp.converters.kit.session import LogReader, SessionLog, inner, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_end, take_start
 from adp.converters.reading import BRACKET, tools_text
@@ -36,6 +38,7 @@ class VibeSession(SessionLog):
     def read_lines(self) -> None:
         """Take ``meta.json`` first: it has the system prompt."""
         self._chat = ChatMessages(self.blocks)
+        self._is_named = bool(self.record.side_files)
         for path, data in self.record.side_files.items():
             source = SourceObject(data if jsontext.is_valid(data) else None, "$", self.losses)
             if source:
@@ -46,6 +49,8 @@ class VibeSession(SessionLog):
         folders = self.record.source_file.split("/")[:-1]
         if not self.run.columns.get("source_id") and folders:
             self.run.columns["source_id"] = self.run.columns["session_id"] = folders[-1]
+        if not self._is_named:
+            self.run.columns["agent_name"] = None
 
     def _about(self, source: SourceObject) -> None:
         columns = self.run.columns
@@ -53,8 +58,9 @@ class VibeSession(SessionLog):
         take_start(source, columns, "start_time")
         take_end(source, columns, "end_time")
         columns["agent_model"] = source.text("model")
-        if columns["agent_model"] is None:
-            columns["agent_model"] = source.child("config").word("active_model") or None
+        for key in ("config", "agent_config"):
+            if columns["agent_model"] is None:
+                columns["agent_model"] = source.child(key).word("active_model") or None
         if source.first("tools_available") == BRACKET:
             columns["tools"] = tools_text(source.take("tools_available"))
             columns["tools_origin"] = "recorded"
@@ -78,12 +84,20 @@ class VibeSession(SessionLog):
         merge_extra(self.run.extra, source.rest())
 
     def line(self, source: SourceObject) -> None:
-        """A message, by its role."""
+        """A message, by its role; or the document of an early version."""
+        if "metadata" in source and source.first("messages") == BRACKET:
+            self._is_named = True
+            self._about(source.take_child("metadata"))
+            for message in source.objects("messages"):
+                self.line(message)
+            merge_extra(self.run.extra, source.rest())
+            return
         if not source.word("role"):
             self.losses.unknown(f"record without a role: {next(iter(source.values), 'empty')}")
             self.other(source)
             return
         name, injected = source.name("message_id"), source.first("injected") == ord("t")
+        self._is_named = self._is_named or name is not None or "injected" in source
         model = source.text("model")
         step = self._chat.message(source)
         if step is None:
@@ -107,8 +121,11 @@ class VibeReader(LogReader):
 
     name = "mistral_vibe"
     title = "Sessions of Mistral Vibe"
-    recognised = "lines of a role with a message_id"
-    versions = "reads messages.jsonl, with arguments as an object or as text, and meta.json"
+    recognised = "lines of a role with a message_id, or of a role and nothing that others write"
+    versions = (
+        "reads messages.jsonl, with arguments as an object or as text, meta.json, and documents of "
+        "version 1"
+    )
     log = VibeSession
 
     def side_files(self, source_file: str) -> tuple[str, ...]:
@@ -119,10 +136,20 @@ class VibeReader(LogReader):
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """A message with an id of its own, and no key of another format."""
         keys = set(record)
-        known = word(record, "role") in _ROLES and "message_id" in keys
-        if not known or not keys <= _KEYS:
+        if keys == {"metadata", "messages"}:
+            about = inner(record, "metadata")
+            return Match.STAMP if {"session_id", "start_time", "stats"} <= set(about) else Match.NO
+        if word(record, "role") not in _ROLES or not keys <= _KEYS:
             return Match.NO
+        if "message_id" not in keys:
+            plain = "timestamp" not in keys and not _is_blocks(record.get("content"))
+            return Match.SHAPE if plain and keys & {"content", "tool_calls"} else Match.NO
         return Match.STAMP if keys & {"injected", "reasoning_message_id"} else Match.SHAPE
+
+
+def _is_blocks(content: Raw | None) -> bool:
+    """Whether a content is a list, as other formats write it."""
+    return content is not None and jsontext.first_byte(content) == BRACKET
 
 
 CONVERTER = VibeReader()
