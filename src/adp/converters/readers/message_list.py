@@ -14,6 +14,7 @@ from msgspec import Raw
 from adp.converters.kit.chat import RESULTS, SOURCES
 from adp.converters.kit.chat_messages import ChatMessages
 from adp.converters.kit.conversations import items_of
+from adp.converters.kit.responses_items import ResponseItems
 from adp.converters.kit.session import LogReader, SessionLog, first_item, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.usage import ANTHROPIC, OPENAI, take_usage
@@ -37,9 +38,14 @@ class MessageList(SessionLog):
     def set_up(self) -> None:
         """Make the reader of messages."""
         self._chat = ChatMessages(self.blocks)
+        self._items = ResponseItems(self.blocks)
 
     def line(self, source: SourceObject) -> None:
         """A message, by its role; what has none is kept as an event."""
+        if source.word("type"):
+            self._items.item(source)
+            return
+        self._items.end_turn()
         if SOURCES.get(source.word("role")) == "agent":
             usage: Columns = {}
             keys = source.peek("usage")
@@ -63,8 +69,8 @@ class MessageListReader(LogReader):
     title = "Chat messages with nothing around them"
     recognised = "objects of a role and a content, as lines, as a list, or in a list a line"
     versions = (
-        "reads messages of OpenAI's and Anthropic's kinds, and what Kimi CLI (stream-json), "
-        "Mistral Vibe 1 and the Grok CLI print"
+        "reads messages and items of OpenAI's and Anthropic's kinds, and what Kimi CLI prints, "
+        "as do Mistral Vibe 1 and the Grok CLI"
     )
     log = MessageList
     yields = True
@@ -74,7 +80,10 @@ class MessageListReader(LogReader):
         if LIST_LINE in record:
             record = first_item(record, LIST_LINE)
         role = word(record, "role")
-        if (role not in SOURCES and role not in RESULTS) or _OTHER_FORMATS & set(record):
+        other = _OTHER_FORMATS & set(record)
+        if word(record, "type") == "message":
+            other = other - {"type"}
+        if (role not in SOURCES and role not in RESULTS) or other:
             return Match.NO
         content = record.get("content")
         if content is None:

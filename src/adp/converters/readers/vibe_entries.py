@@ -6,9 +6,10 @@ same answer of the model have its id in theirs (``assistant-<id>``, ``reasoning-
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from msgspec import Raw
 
@@ -17,6 +18,7 @@ from adp.converters.kit.drafts import StepDraft
 from adp.converters.kit.session import LogReader, SessionLog, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
+from adp_schema import jsontext
 from adp_schema.protocols import Match
 
 _ANSWER = re.compile(r"assistant-(.+)|reasoning-(.+)-\d+")
@@ -27,6 +29,19 @@ def answer_id(entry: SourceObject) -> str:
     """The id of the model's answer that an entry is a part of; empty when it is of none."""
     match = _ANSWER.fullmatch(entry.word("id"))
     return match[match.lastindex or 0] if match else ""
+
+
+def words(entry: SourceObject) -> str:
+    """The text of an entry."""
+    if entry.word("type") == "reasoning":
+        return entry.word("text")
+    return "".join(block.word("text") for block in entry.copy().objects("content"))
+
+
+def without(entry: SourceObject, *keys: str) -> Any:
+    """An entry for ``extra``, without what stands elsewhere."""
+    entry.drop(*keys)
+    return json.loads(jsontext.text_of(entry.rest_lines()))
 
 
 class VibeEntries(SessionLog):

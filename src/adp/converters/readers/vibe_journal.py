@@ -1,4 +1,4 @@
-"""The journal of a session of Mistral Vibe since 2.20: what happened after the last snapshot but one.
+"""The journal of a session of Mistral Vibe since 2.20: what happened since an earlier snapshot.
 
 It repeats the messages. It alone has the system prompt, and the tokens of each answer; older parts
 of it are removed.
@@ -15,7 +15,7 @@ from adp_schema.losses import Losses
 _ANSWERED = b'"completion_succeeded"'
 
 
-class Journal:
+class VibeJournal:
     """What the journal of a session has that nothing else has.
 
     Attributes:

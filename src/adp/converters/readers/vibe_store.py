@@ -7,9 +7,8 @@ has what the journal adds.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from msgspec import Raw
 
@@ -20,8 +19,8 @@ from adp.converters.kit.session import LogReader, SessionLog
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_end, take_start, take_time
 from adp.converters.kit.usage import UsageKeys, set_totals, take_usage
-from adp.converters.readers.vibe_entries import answer_id
-from adp.converters.readers.vibe_journal import Journal
+from adp.converters.readers.vibe_entries import answer_id, without, words
+from adp.converters.readers.vibe_journal import VibeJournal
 from adp_schema import jsontext
 from adp_schema.protocols import Match
 
@@ -120,7 +119,7 @@ class VibeStore(SessionLog):
 
     def _journal(self) -> None:
         """The system prompt, and what each answer took."""
-        journal = Journal(self.record.side_files, self.losses)
+        journal = VibeJournal(self.record.side_files, self.losses)
         self._used |= journal.paths
         self._answers = journal.answers
         if journal.prompt is not None:
@@ -181,7 +180,7 @@ class VibeStore(SessionLog):
         texts = step.parts.columns()
         for kind, key in (("reasoning", "reasoning"), ("assistant", "text")):
             entry = next((it for it in self._entries if it.word("id").startswith(kind)), None)
-            if entry is None or _words(entry) != (texts.get(key) or ""):
+            if entry is None or words(entry) != (texts.get(key) or ""):
                 continue
             answer = self._answers.pop(answer_id(entry), None)
             if answer is not None:
@@ -197,7 +196,7 @@ class VibeStore(SessionLog):
         if "timestamp" not in step.columns:
             step.columns["native_id"] = entry.name("id")
             take_time(entry, step.columns, "createdAt")
-        step.extra.setdefault("entries", []).append(_without(entry, "content", "text"))
+        step.extra.setdefault("entries", []).append(without(entry, "content", "text"))
 
     def _result(self, message: SourceObject, source: SourceObject) -> None:
         message.drop("role")
@@ -211,26 +210,13 @@ class VibeStore(SessionLog):
         if entry is not None:
             self._entries.remove(entry)
             take_time(entry, draft.columns, "updatedAt")
-            draft.extra["entry"] = _without(entry)
+            draft.extra["entry"] = without(entry)
         draft.extra.update(source.rest() | message.rest())
 
     def _unused(self) -> None:
         """Say which files are not kept: older snapshots, and what the program needs to go on."""
         for path in sorted(set(self.record.side_files) - self._used):
             self.losses.add(f"$side.{path}", "what the program needs to go on is not kept")
-
-
-def _words(entry: SourceObject) -> str:
-    """The text of an entry."""
-    if entry.word("type") == "reasoning":
-        return entry.word("text")
-    return "".join(block.word("text") for block in entry.copy().objects("content"))
-
-
-def _without(entry: SourceObject, *keys: str) -> Any:
-    """An entry for ``extra``, without what stands elsewhere."""
-    entry.drop(*keys)
-    return json.loads(jsontext.text_of(entry.rest_lines()))
 
 
 class VibeStoreReader(LogReader):
