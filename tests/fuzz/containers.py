@@ -118,9 +118,9 @@ def _change(data: bytearray, chance: random.Random) -> None:
             size = len(data[place : place + size])
             data[place : place + size] = bytes(size)
         case 6:  # two ranges swapped
-            one, two = data[place : place + size], data[other : other + size]
-            size = min(len(one), len(two))
-            data[place : place + size], data[other : other + size] = two[:size], one[:size]
+            first, last = data[place : place + size], data[other : other + size]
+            size = min(len(first), len(last))
+            data[place : place + size], data[other : other + size] = last[:size], first[:size]
         case _:  # a range twice
             data[place:place] = data[place : place + size]
 
