@@ -9,15 +9,17 @@ from types import SimpleNamespace
 
 import pytest
 
+from adp.converters import inputs
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.readers import READERS
-from adp.converters.registry import BUILTIN
+from adp.converters.registry import BUILTIN, formats
 from adp_schema import media
 from adp_schema.model import Media
 from adp_schema.parts import Parts
 from tests.effort import examples
-from tests.fuzz.cases import make
+from tests.fuzz.cases import make, run_case
 from tests.fuzz.check import check
+from tests.fuzz.containers import CONTAINERS, check_container
 from tests.fuzz.leaves import lost
 from tests.fuzz.readers import check_reader
 
@@ -49,6 +51,25 @@ def test_mutations(name):
     assert [outcome.wrong for outcome in outcomes if outcome.wrong] == []
     read = sum(outcome.read for outcome in outcomes)
     assert CASES // 10 < read < CASES
+
+
+@pytest.mark.parametrize("name", sorted(CONTAINERS))
+def test_mutations_of_containers(name):
+    outcomes = [run_case(name, 7, number)[1] for number in range(examples(18))]
+    assert [outcome.wrong for outcome in outcomes if outcome.wrong] == []
+
+
+def test_a_container_that_loses_a_trajectory_is_found(monkeypatch):
+    """The check can fail: members that are passed over in silence are noticed."""
+    data = CONTAINERS["sessions.zip"]()
+    assert check_container("sessions.zip", data).wrong is None
+    monkeypatch.setattr(inputs, "is_hidden", lambda name: "codex" in name)
+    assert "no word of it" in (check_container("sessions.zip", data).wrong or "")
+
+
+def test_a_format_that_raises_when_it_is_asked_is_found(monkeypatch):
+    monkeypatch.setattr(type(formats.get("codex")), "sniff", lambda *_: 1 / 0)
+    assert "ZeroDivisionError" in (check_reader("pi", LOG).wrong or "")
 
 
 def test_a_loss_is_found(monkeypatch):
