@@ -113,8 +113,10 @@ def compare(answers: dict[str, Answer], expected: dict[str, str]) -> list[str]:
 def folder_table(folder: Path) -> list[str]:
     """A row a file of a folder: its format and counts, and how complete its runs are; Markdown."""
     report = diagnose([str(folder)])
-    heads = ("file", "format", "version", "agent", "records = used + skipped + rejected", "steps",
-             "calls", "answered", "reasoning", "errors", "missing, or why it is not read")  # fmt: skip
+    heads = (
+        *("file", "format", "version", "agent", "records = used + skipped + rejected", "steps"),
+        *("calls", "answered", "reasoning", "errors", "missing, or why it is not read"),
+    )
     rows = []
     for file in report.files:
         lacking = "; ".join(file.figures.missing()) if file.figures else ""
