@@ -15,6 +15,7 @@ from adp.converters.files.streams import InputPlace, InputStream, check_unchange
 from adp.converters.files.tar import is_header, tar_members
 from adp.converters.files.walk import is_tar_name
 from adp.core.input_files import open_file
+from adp_schema.errors import ChangedInputError
 from adp_schema.ids import digest
 
 _BLOCK = 512
@@ -125,7 +126,6 @@ def tar_listing(place: InputPlace, kind: str, unpacking: Unpacking) -> ArchiveLi
         unpacking: where it is unpacked when it is compressed.
 
     Raises:
-        InputError: it changed while it was unpacked.
         OSError: there is no room to unpack it.
     """
     fault = ""
@@ -135,6 +135,8 @@ def tar_listing(place: InputPlace, kind: str, unpacking: Unpacking) -> ArchiveLi
                 return ArchiveListing([], "a compressed tar archive; unpack it first")
             place, fault = _unpacked(replace(place, compression=kind), unpacking)
         listed, damage = tar_members(place.path, place.size, place.mtime_ns)
+    except ChangedInputError as change:
+        return ArchiveListing([], f"{change.reason}; convert it again")
     except OSError as error:
         return ArchiveListing([], f"it cannot be read: {error.strerror or error}")
     members = [

@@ -1,8 +1,8 @@
 """What ``gemini -o`` prints.
 
 ``stream-json`` is lines with messages in pieces, calls, results and totals; ``json`` is an object
-with the answer and the totals. Source: the
-types of ``packages/core/src/output`` in Gemini CLI, since 0.11.
+with the answer and the totals. Source: the types of ``packages/core/src/output``
+in Gemini CLI, since 0.11.
 """
 
 from __future__ import annotations
@@ -157,7 +157,8 @@ def _is_answer(record: Mapping[str, Raw]) -> bool:
     if "type" in record or not set(record) <= {"session_id", "response", "stats", "error"}:
         return False
     stats, error = inner(record, "stats"), inner(record, "error")
-    return ("response" in record and "models" in stats) or {"type", "message"} <= set(error)
+    failed = "session_id" in record and {"type", "message"} <= set(error)
+    return failed or ("response" in record and "models" in stats)
 
 
 class GeminiStreamReader(LogReader):
