@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-import adp
+from adp.converters.run import ConvertOptions, convert
 from adp_schema.errors import AdpError
 from tests.converters.containers import tarred, zipped, zst
 from tests.converters.readers.test_databases import ROWS, make_database, tables_of
@@ -137,17 +137,17 @@ def _converted(name: str, data: bytes, expected: int = 0) -> tuple[Outcome, int]
         path.parent.mkdir()
         path.write_bytes(data)
         try:
-            store = adp.convert([str(path)], str(out), workers=1)
+            manifest = convert([str(path)], str(out), options=ConvertOptions(workers=1))
         except AdpError:
             return Outcome(read=False), 0
         except Exception as error:
             return Outcome(read=False, wrong=f"raised {error!r}"), 0
-        counts = store.manifest.counts
+        counts = manifest.counts
         wrong = None if counts.balanced() else f"the sum is wrong: {counts}"
         took = time.process_time() - started
         if took > SECONDS:
             wrong = f"took {took:.1f} s"
-        reports = [*store.manifest.reasons, *store.manifest.losses]
+        reports = [*manifest.reasons, *manifest.losses]
         if counts.trajectories < expected and not reports:
             wrong = f"{counts.trajectories} of {expected} trajectories, and no word of it"
         return Outcome(read=not counts.rejected, wrong=wrong), counts.trajectories
