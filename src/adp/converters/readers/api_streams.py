@@ -20,7 +20,7 @@ from adp.converters.kit.drafts import merge_extra
 from adp.converters.kit.lines import json_lines
 from adp.converters.kit.session import LogReader, SessionLog, inner, word
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.reading import BRACE
+from adp.converters.reading import BRACE, BRACKET
 from adp_schema import jsontext
 from adp_schema.errors import RecordError
 from adp_schema.protocols import Match
