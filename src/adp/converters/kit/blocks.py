@@ -17,6 +17,7 @@ from adp.converters.kit.drafts import ObservationDraft, StepDraft, TrajectoryDra
 from adp.converters.kit.media_blocks import read_gemini_blob, read_gemini_file, read_image
 from adp.converters.kit.server_results import read_server_result
 from adp.converters.kit.source_object import SourceObject
+from adp.converters.kit.summaries import read_summaries
 from adp.converters.kit.usual_blocks import (
     TYPES,
     UsualBlock,
@@ -263,7 +264,7 @@ def _text(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
 def _reasoning(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
     text = block.text("thinking", "text", "reasoning", "content", "think", "value")
     if text is None:
-        return False
+        return read_summaries(reader.builder, block, parts)
     _drop_type(block)
     parts.reasoning(reader.builder.text(text), block.rest_lines())
     return True
@@ -297,7 +298,8 @@ def _call(reader: BlockReader, block: SourceObject, step: StepDraft) -> None:
     kind = block.word("type")
     arguments = _first(block, "input", "arguments", "args", "rawInput")
     name = block.text("name", "toolName", "tool_name", "tool")
-    call_id = block.name("id", "call_id", "toolCallId", "tool_call_id", "callID")
+    first = "call_id" if kind == "function_call" else "id"
+    call_id = block.name(first, "call_id", "toolCallId", "tool_call_id", "callID")
     columns = call_columns(name, call_id, arguments, "mcp" if "mcp" in kind else "function")
     if reader.requestor is not None:
         columns["requestor"] = reader.requestor
@@ -386,7 +388,16 @@ _PARTS: dict[str, Callable[[BlockReader, SourceObject, Parts], bool]] = {
 }  # fmt: skip
 _CALLS: dict[str, Callable[[BlockReader, SourceObject, StepDraft], None]] = {
     **dict.fromkeys(
-        ("tool_use", "server_tool_use", "mcp_tool_use", "toolCall", "tool_call", "tool-call"), _call
+        (
+            "tool_use",
+            "server_tool_use",
+            "mcp_tool_use",
+            "toolCall",
+            "tool_call",
+            "tool-call",
+            "function_call",
+        ),
+        _call,
     ),
     "gemini_call": _gemini_call,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from msgspec import Raw
@@ -284,11 +284,13 @@ class TreeLog(SessionLog):
 
     Attributes:
         branch_kind: ``branch_kind`` of what leaves the main line.
+        root_id: the parent of an entry that follows none, where a log has a word for it.
     """
 
     branch_kind: ClassVar[str] = "rewind"
     id_key: ClassVar[str] = "id"
     parent_key: ClassVar[str] = "parentId"
+    root_id: ClassVar[str | None] = None
 
     def ids(self, source: SourceObject) -> tuple[str | None, str | None]:
         """The id of an entry, and of the one that it follows; they stay where they are."""
@@ -296,11 +298,17 @@ class TreeLog(SessionLog):
 
     def read_lines(self) -> None:
         """Read the main line, and then each branch from where it leaves."""
+        self.read_tree(self.sources())
+
+    def read_tree(self, lines: Iterable[tuple[SourceObject, str]], leaf: str = "") -> None:
+        """Read entries; the main line leads to the one with the id ``leaf``, or to the last."""
         sources, ids = [], []
-        for source, broken in self.sources():
+        for source, broken in lines:
             sources.append((source, broken))
             ids.append(self.ids(source))
-        line = split([name for name, _ in ids], [parent for _, parent in ids])
+        names = [name for name, _ in ids]
+        end = names.index(leaf) if leaf in names else None
+        line = split(names, [parent for _, parent in ids], end, self.root_id)
         self._read_line(line, sources, 0)
 
     def _read_line(

@@ -281,6 +281,11 @@ class SourceObject:
         for key in keys:
             self.values.pop(key, None)
 
+    def drop_text(self, key: str, text: Any) -> None:
+        """Take away a string that repeats a text which is kept; a value of another type stays."""
+        if text is not None and self.first(key) == QUOTE and self.word(key) == text:
+            del self.values[key]
+
     def rest(self) -> dict[str, Any]:
         """The keys that no column took: for ``extra``."""
         out: dict[str, Any] = dict(self.values)

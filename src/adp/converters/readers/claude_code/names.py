@@ -52,7 +52,7 @@ SUBTYPES = frozenset(
         *("hook_started", "hook_progress", "hook_response", "task_started", "task_progress"),
         *("task_notification", "task_updated", "files_persisted", "api_retry"),
         *("local_command_output", "session_state_changed", "post_turn_summary"),
-        *("elicitation_complete", "hook_callback", "model_fallback"),
+        *("elicitation_complete", "hook_callback", "model_fallback", "thinking_tokens"),
     }
 )  # fmt: skip
 """Values of ``subtype`` of system records that are no edits of the context."""

@@ -202,8 +202,7 @@ class ClaudeSession(ClaudeNotes):
                 self._turns[turn] = step
         else:
             message.drop("id")
-            if message.word("model") == step.columns["model"]:
-                message.drop("model")
+            message.drop_text("model", step.columns["model"])
         self.blocks.content(message.take("content"), step, f"{message.path}.content")
         for call in step.calls:
             if name := call.columns.get("call_id"):
@@ -213,8 +212,7 @@ class ClaudeSession(ClaudeNotes):
     def _end_turn(self, source: SourceObject, message: SourceObject, step: StepDraft) -> None:
         """What each block of a response says again; the last one is right."""
         for key, word in (("role", "assistant"), ("type", "message")):
-            if message.word(key) == word:
-                message.drop(key)
+            message.drop_text(key, word)
         message.drop(*(key for key in (*NULL_KEYS, "stop_reason") if message.first(key) == NULL))
         effort = source.text("effort")
         columns = {

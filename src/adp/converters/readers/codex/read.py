@@ -14,7 +14,6 @@ from typing import Any, ClassVar
 
 from msgspec import Raw
 
-from adp.converters.kit.lines import log_lines
 from adp.converters.kit.session import LogReader, inner, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
@@ -23,13 +22,12 @@ from adp.converters.readers.codex.events import Events
 from adp.converters.readers.codex.executions import Executions
 from adp.converters.readers.codex.history import History
 from adp.converters.readers.codex.items import Items
-from adp.converters.readers.codex.lines import TYPES, CodexLines
+from adp.converters.readers.codex.lines import CodexLines, match_of
 from adp.converters.readers.codex.repeated_items import RepeatedItems
 from adp.converters.readers.codex.turns import ModelTurns, rest_of
 from adp.converters.reading import BRACE, BRACKET, begins
 from adp.converters.session_writers.names import NamedRun, session_uuid
 from adp.converters.session_writers.values import EPOCH
-from adp_schema import jsontext
 from adp_schema.losses import Losses
 from adp_schema.model import Trajectory
 from adp_schema.protocols import Match
@@ -49,6 +47,7 @@ class CodexSession(CodexLines):
         "compacted": "compacted",
         "token_usage_record": "usage_record",
         "history_mutation": "mutation",
+        "flat prompt": "prompt",
     }
     kept: ClassVar[frozenset[str]] = frozenset(
         {"world_state", "inter_agent_communication", "inter_agent_communication_metadata",
@@ -72,7 +71,7 @@ class CodexSession(CodexLines):
 
     def read_lines(self) -> None:
         """Look at what all lines are, and then take them in their order."""
-        lines = log_lines(self.record, self.builder, self.losses)
+        lines = iter(self.sources())
         first = list(islice(lines, 2))
         if len(first) == 1 and first[0][0].first("items") == BRACKET:
             self._document(first[0][0])
@@ -232,18 +231,7 @@ class CodexReader(LogReader):
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """The types of lines are Codex's own; flat items are also those of the Responses API."""
-        kind = word(record, "type")
-        if kind in TYPES and inner(record, "payload"):
-            return Match.STAMP
-        if "timestamp" in record and kind == "tool_call" and "function" in record:
-            return Match.STAMP
-        first_item = record.get("items")
-        if first_item is not None and jsontext.first_byte(first_item) == BRACKET:
-            return Match.STAMP if "id" in inner(record, "session") else Match.NO
-        header = {"id", "timestamp", "instructions"} <= set(record)
-        if (header and not kind) or word(record, "record_type") == "state":
-            return Match.SHAPE
-        return Match.NO
+        return match_of(record)
 
     def write(
         self, trajectory: Trajectory, losses: Losses, flavour: str | None = None

@@ -116,8 +116,7 @@ class OpencodeMessages(SessionLog):
         """Add a part of a message to its step."""
         self.run.constant(part, "sessionID", "session_id")
         for key in ("messageID", "message_id"):
-            if key in part.values and part.word(key) == step.columns.get("native_id"):
-                del part.values[key]
+            part.drop_text(key, step.columns.get("native_id"))
         kind = part.word("type")
         if kind == "tool":
             self._tool(part, step)
