@@ -129,8 +129,7 @@ class RowBuilder:
             key = (self._origin.dataset, row["task_id"])
             if self._tasks_seen.get(key) == ids.task_digest(row):
                 del self._tasks_seen[key]
-        pairs = len(self.rows["pairs"]) - self._mark["pairs"]
-        for _ in range(pairs):
+        for _ in range(len(self.rows["pairs"]) - self._mark["pairs"]):
             self._pair_repeats[self._pair_bases.pop()] -= 1
         for name, length in self._mark.items():
             self.rows[name].truncate(length)

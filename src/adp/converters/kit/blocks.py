@@ -233,15 +233,6 @@ class BlockReader:
             blob = blob.model_copy(update={"mime": mime})
         return self._add_media(blob, parts, extra)
 
-    def take_references(self, source: SourceObject, key: str) -> list[str]:
-        """Take a list of data URIs, addresses or paths; any other list stays, and gives none."""
-        urls = source.items(key)
-        words = [jsontext.decode_value(it) for it in urls if jsontext.first_byte(it) == QUOTE]
-        if len(words) < len(urls) or any(map(jsontext.has_mark, words)):
-            source.values[key] = jsontext.raw(jsontext.text_of(urls))
-            return []
-        return words
-
     def _add_media(self, blob: Any, parts: Parts, extra: dict[str, Any]) -> bool:
         media_id = self.builder.media(blob)
         if self.builder.stored_mime(media_id) != blob.mime and blob.mime is not None:

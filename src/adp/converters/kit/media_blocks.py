@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.reading import BRACE, BRACKET
+from adp.converters.reading import BRACE, BRACKET, QUOTE
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
 from adp_schema.parts import Parts
@@ -22,8 +22,15 @@ class MediaReader(Protocol):
     def reference(self, text: str, parts: Parts, extra: dict[str, Any], mime: str | None) -> bool:
         """Add a data URI, an address or a path as media."""
 
-    def take_references(self, source: SourceObject, key: str) -> list[str]:
-        """Take a list of data URIs, addresses or paths; any other list stays, and gives none."""
+
+def take_references(source: SourceObject, key: str) -> list[str]:
+    """Take a list of data URIs, addresses or paths; any other list stays, and gives none."""
+    urls = source.items(key)
+    words = [jsontext.decode_value(it) for it in urls if jsontext.first_byte(it) == QUOTE]
+    if len(words) < len(urls) or any(map(jsontext.has_mark, words)):
+        source.values[key] = jsontext.raw(jsontext.text_of(urls))
+        return []
+    return words
 
 
 def read_image(reader: MediaReader, block: SourceObject, parts: Parts) -> bool:
@@ -59,7 +66,7 @@ def read_image(reader: MediaReader, block: SourceObject, parts: Parts) -> bool:
 
 def _images(reader: MediaReader, block: SourceObject, parts: Parts) -> bool:
     """Several addresses in one block; what else it says goes with the first."""
-    words = reader.take_references(block, "image_urls")
+    words = take_references(block, "image_urls")
     if not words:
         return False
     block.drop("type")

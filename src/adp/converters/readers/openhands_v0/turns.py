@@ -9,6 +9,7 @@ from msgspec import Raw
 from adp.converters.kit.blocks import call_columns
 from adp.converters.kit.chat import chat_turn
 from adp.converters.kit.drafts import CallDraft, StepDraft, TrajectoryDraft, merge_extra
+from adp.converters.kit.media_blocks import take_references
 from adp.converters.kit.session import SessionLog
 from adp.converters.kit.source_object import SourceObject, embedded
 from adp.converters.kit.usage import OPENAI, RunningTotals, UsageKeys, set_usage, take_usage
@@ -51,7 +52,7 @@ class OpenHandsTurns(SessionLog):
         if text := args.text(*keys):
             step.parts.text(self.builder.text(text))
         for key in ("image_urls", "images_urls"):
-            for url in self.blocks.take_references(args, key):
+            for url in take_references(args, key):
                 self.blocks.reference(url, step.parts, {}, None)
 
     def end_event(self, event: SourceObject, step: StepDraft) -> None:
