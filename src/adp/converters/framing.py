@@ -5,12 +5,13 @@
   brackets, so that an array larger than memory can be read.
 - ``documents``: JSON values that follow each other, each over one line or many.
 - ``json``: the whole file is one record.
+- ``list``: a record an item of a list that stands in the only object of the file.
 - ``session``: the whole file is one record too, and its lines are the items of a list. A converter
   whose container is ``session`` gets them as a JSON array.
 - ``parquet``: a record a row, written as JSON (see `adp.converters.parquet_rows`).
 - ``protobuf``: a record a message of OpenTelemetry, written as JSON.
-- ``parquet_session``, ``protobuf_session``, ``documents_session``: all of these are one record, as
-  a list, for a format whose rows belong together.
+- ``parquet_session``, ``protobuf_session``, ``documents_session``, ``list_session``: all of
+  these are one record, as a list, for a format whose rows belong together.
 - ``sqlite``: a record a session of an SQLite database (see `adp.converters.sqlite_records`).
 - ``text``: the whole file is one record, and no JSON: ``{"text": ...}``.
 - ``side``: the whole file belongs to another one, which is converted together with it.
@@ -33,6 +34,7 @@ import msgspec
 
 from adp.converters.files.json_values import JsonScanner, Value, is_closed
 from adp.converters.files.limits import ConvertLimits, Gathered
+from adp.converters.files.listed_records import listed_frames
 from adp.converters.files.otlp_protobuf import messages
 from adp.converters.files.sqlite import SqliteShape
 from adp.converters.files.streams import InputPlace, InputStream
@@ -133,7 +135,7 @@ def _gathered(piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
     text = Gathered(limits.record_bytes)
     faults = []
     for frame in frames(replace(piece, framing=piece.framing.removesuffix(GATHERED)), limits):
-        if frame.error:
+        if frame.error or frame.skip:
             faults.append(frame)
         else:
             text.add((b",\n" if text.size else b"[") + frame.data)
@@ -255,6 +257,10 @@ def _document(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> I
         yield frame
 
 
+def _listed(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
+    yield from listed_frames(whole_file(source, limits), source)
+
+
 def _session(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
     frame = whole_file(source, limits, piece.end if piece.place.plain else None)
     frame.error, frame.hash = source.fault, frame.source_hash()
@@ -313,6 +319,7 @@ _READERS: dict[str, Callable[[InputStream, ByteRange, ConvertLimits], Iterator[F
     "json_array": _elements,
     "documents": _documents,
     "json": _document,
+    "list": _listed,
     "session": _session,
     "text": _text,
     "protobuf": _messages,

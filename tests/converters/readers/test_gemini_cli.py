@@ -70,6 +70,22 @@ def test_what_was_taken_back_is_a_branch_and_a_new_history_an_edit():
         "Summary: the pond is deep and cold.", "Thank you for all of that"]  # fmt: skip
 
 
+def test_patches_change_a_message_and_its_calls():
+    read = rows(FOLDER / "patches.jsonl")
+    calls = [(row["call_id"], row["status"]) for row in read["tool_calls"]]
+    assert calls == [("l-1", "success"), ("l-2", "success"), ("l-3", "cancelled")]
+    results = {row["call_id"]: row["text"] for row in read["observations"]}
+    assert results == {"l-1": "a rowing boat", "l-2": "two sailing boats"}
+    first, second = (row for row in read["steps"] if row["source"] == "agent")
+    assert (first["tokens_in"], first["tokens_out"]) == (400, 20)
+    assert "executing" in first["extra"]
+    assert second["text"] == "Three boats are on it."
+    assert "later" in second["extra"]
+    [main] = read["trajectories"]
+    kept = [patch["$patch"] for patch in json.loads(main["extra"])["$$set"]]
+    assert [patch["id"] for patch in kept] == ["g1", "g9"]
+
+
 def test_an_unknown_id_takes_back_everything():
     read = rows(FOLDER / "chats/pond-0002/session-b.jsonl")
     main, branch = read["trajectories"]

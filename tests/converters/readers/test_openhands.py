@@ -8,6 +8,7 @@ import pytest
 
 from tests.converters.readers.samples_store import convert, example, numbers, real
 from tests.fuzz.leaves import read_lines
+from tests.fuzz.readers import EXAMPLES
 
 
 def test_a_response_is_one_step_with_all_its_calls():
@@ -90,6 +91,42 @@ def test_a_folder_of_events():
         "c-1",
         "m",
     )
+
+
+def _branches(leaf):
+    path = EXAMPLES / "openhands_v1" / "branches.jsonl"
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    state = {"id": "c-2", "agent": {"llm": {"model": "m"}}, "workspace": {}}
+    state["leaf_event_id"] = next(line["id"] for line in lines if line["id"].endswith(leaf))
+    sides = {f"events/event-{99990 + place}-x.json": json.dumps(line).encode()
+             for place, line in enumerate(lines)}  # fmt: skip
+    return read_lines("openhands_v1", json.dumps(state).encode(), sides).rows, lines
+
+
+@pytest.mark.parametrize(
+    ("leaf", "main"), [("14", "9 bytes."), ("17", "What is to be done?"), ("08", "It is big.bin.")]
+)
+def test_branches_of_events(leaf, main):
+    """The main line leads to the event that the state names; nothing is lost or comes twice."""
+    rows, lines = _branches(leaf)
+    assert len(rows["trajectories"]) == 3
+    assert [step["text"] for step in rows["steps"] if step["seq"] == 0][-1] == main
+    assert rows["trajectories"][0]["session_id"] == "c-2"
+    calls = [line["tool_call_id"] for line in lines if line["kind"] == "ActionEvent"]
+    assert sorted(it["call_id"] for it in rows["tool_calls"]) == calls
+    assert sorted(it["call_id"] for it in rows["observations"] if it["call"] == 0) == calls
+    texts = [step["text"] for step in rows["steps"] if step["kind"] != "event"]
+    written = [line["llm_message"]["content"][0]["text"] for line in lines if "llm_message" in line]
+    assert sorted(text for text in texts if text in written) == sorted(written)
+    spent = {step["response_id"]: (step["tokens_in"], step["tokens_out"])
+             for step in rows["steps"] if step["response_id"]}  # fmt: skip
+    assert spent == {"resp-t1": (100, 10), "resp-t2": (200, 20), "resp-t4": (400, 50),
+                     "resp-t5": (100, 10)}  # fmt: skip
+    (edit,) = [step for step in rows["steps"] if step["kind"] == "context_edit"]
+    assert (edit["edit_from"], edit["edit_to"]) == (4, edit["step"])
+    kinds = [(it["branch_kind"], it["parent_step"]) for it in rows["trajectories"][1:]]
+    assert {kind for kind, _ in kinds} == {"rewind"}
+    assert sorted(start for _, start in kinds) == [0, 4]
 
 
 def test_rows_of_evaluations():

@@ -21,7 +21,9 @@ DATABASES = pytest.mark.parametrize(("name", "file"), ROWS, ids=lambda value: st
 SEEDS = range(examples(18))
 SESSIONS = 9
 PAGE = 4096
-_IDS = re.compile(r'"(?:id|session_id|message_id|composerId|bubbleId)\\*": ?\\*"([^"\\]{4,})\\*"')
+_IDS = re.compile(
+    r'"(?:id|session_id|conversation_id|message_id|composerId|bubbleId)\\*": ?\\*"([^"\\]{4,})\\*"'
+)
 
 
 def sessions_of(name, file, count):

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from msgspec import Raw
 
 from adp.converters.kit.source_object import SourceObject
+from adp.converters.reading import NUMBER
+from adp_schema import jsontext
 from adp_schema.model import Columns
+
+Look = Callable[[str], float | None]
+"""Gives the number at a place of a usage record: an integer where it is spelled as such."""
+_LIMIT = 1 << 63
 
 
 @dataclass(frozen=True)
@@ -74,22 +85,37 @@ def take_usage(source: SourceObject, key: str, columns: Columns, keys: UsageKeys
         columns: the row of the step.
         keys: where its numbers are.
     """
+    raw = source.values.get(key)
     text = source.json_object(key)
-    if text is None:
+    if raw is None or text is None:
         return
     columns["usage"] = text
-    record = SourceObject(text.encode("utf-8"), key, source.losses)
-    set_usage(record, columns, keys)
+    look = _look_into(raw) or _look_by_key(SourceObject(raw, key, source.losses))
+    _set_columns(look, columns, keys)
 
 
-def set_usage(record: SourceObject, columns: Columns, keys: UsageKeys) -> None:
-    """Fill the columns of tokens and cost from a usage record, which stays as it is."""
-    prompt, cached = _number(record, keys.prompt), _number(record, keys.cached)
-    written_to = _number(record, keys.cache_write)
+def set_usage(
+    record: SourceObject, columns: Columns, keys: UsageKeys, data: bytes | None = None
+) -> None:
+    """Fill the columns of tokens and cost from a usage record, which stays as it is.
+
+    Args:
+        record: the record.
+        columns: the row of the step.
+        keys: where its numbers are.
+        data: its JSON text, where that is at hand: it is quicker to look into.
+    """
+    look = None if data is None else _look_into(data)
+    _set_columns(look or _look_by_key(record), columns, keys)
+
+
+def _set_columns(look: Look, columns: Columns, keys: UsageKeys) -> None:
+    prompt, cached = _integer(look, keys.prompt), _integer(look, keys.cached)
+    written_to = _integer(look, keys.cache_write)
     if keys.apart and prompt is not None:
         prompt += (cached or 0) + (written_to or 0)
-    written, reasoning = _number(record, keys.written), _number(record, keys.reasoning)
-    total = _number(record, keys.total)
+    written, reasoning = _integer(look, keys.written), _integer(look, keys.reasoning)
+    total = _integer(look, keys.total)
     if total is not None and written is not None and reasoning:
         written += reasoning if total >= (prompt or 0) + written + reasoning else 0
     numbers = {
@@ -101,30 +127,63 @@ def set_usage(record: SourceObject, columns: Columns, keys: UsageKeys) -> None:
     }
     columns.update({name: value for name, value in numbers.items() if value is not None})
     for place in keys.cost:
-        inner, name = _place(record, place)
-        if inner.first(name) and inner.first(name) in b"-0123456789":
-            columns["cost_usd"] = float(bytes(inner.values[name]))
+        cost = look(place)
+        if cost is not None:
+            columns["cost_usd"] = float(cost)
             break
 
 
-def _number(record: SourceObject, places: tuple[str, ...]) -> int | None:
+def _integer(look: Look, places: tuple[str, ...]) -> int | None:
     for place in places:
-        inner, name = record, place
-        if "." in place:
-            if place not in record.values and place.partition(".")[0] not in record.values:
-                continue
-            inner, name = _place(record, place)
-        value = inner.integer_at(name)
-        if value is not None:
+        value = look(place)
+        if type(value) is int:
             return value
     return None
 
 
-def _place(record: SourceObject, place: str) -> tuple[SourceObject, str]:
-    *outer, name = [place] if place in record else place.split(".")
-    for key in outer:
-        record = SourceObject(record.values.get(key), record.path, record.losses)
-    return record, name
+def _look_into(raw: Raw | bytes) -> Look | None:
+    """Look into a record that is decoded whole; None when a key may be lost so, or a spelling."""
+    data = bytes(raw)
+    try:
+        values: dict[str, Any] = jsontext.decode_value(data)
+    except msgspec.DecodeError:  # a number that is too large
+        return None
+    inner = [value for value in values.values() if type(value) is dict]
+    keys = len(values) + sum(map(len, inner))
+    # A colon for each key: none stands twice, and there are no deeper ones.
+    if data.count(b'":') != keys or b"-0" in data or not data.isascii():
+        return None
+
+    def look(place: str) -> float | None:
+        value = values.get(place)
+        if value is None and "." in place and place not in values:
+            outer, _, name = place.partition(".")
+            record = values.get(outer)
+            value = record.get(name) if type(record) is dict else None
+        if type(value) is int:
+            return value if -_LIMIT <= value < _LIMIT else float(str(value))
+        return value if type(value) is float else None
+
+    return look
+
+
+def _look_by_key(record: SourceObject) -> Look:
+    """Look into a record of which only what is asked for is decoded."""
+    inner: dict[str, SourceObject] = {}
+
+    def look(place: str) -> float | None:
+        holder, name = record, place
+        if "." in place and place not in record.values:
+            outer, _, name = place.partition(".")
+            if outer not in inner:
+                inner[outer] = SourceObject(record.values.get(outer), record.path, record.losses)
+            holder = inner[outer]
+        value = holder.integer_at(name)
+        if value is None and holder.first(name) and holder.first(name) in NUMBER:
+            return float(bytes(holder.values[name]))
+        return value
+
+    return look
 
 
 def set_totals(record: SourceObject, columns: Columns, keys: UsageKeys) -> None:

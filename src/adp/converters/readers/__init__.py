@@ -31,6 +31,7 @@ READERS = {
     "openhands_llm_logs": "adp.converters.readers.openhands_llm_logs:CONVERTER",
     "qwen_code": "adp.converters.readers.qwen_code:CONVERTER",
     "qwenpaw": "adp.converters.readers.qwenpaw:CONVERTER",
+    "atif_by_name": "adp.converters.readers.atif_by_name:CONVERTER",
     "aider": "adp.converters.readers.aider:CONVERTER",
     "amp": "adp.converters.readers.amp:CONVERTER",
     "message_list": "adp.converters.readers.message_list:CONVERTER",

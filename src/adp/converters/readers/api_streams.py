@@ -31,13 +31,14 @@ class Streams(SessionLog):
     def read_lines(self) -> None:
         """Join events to replies, and read those."""
         data = self.record.data
-        items = jsontext.decode_array(data) if jsontext.first_byte(data) == BRACKET else [Raw(data)]
+        single = jsontext.first_byte(data) != BRACKET
+        items = [Raw(data)] if single else jsontext.decode_array(data)
         events: list[dict[str, Any]] = []
         others: list[SourceObject] = []
         for number, item in enumerate(items):
             if jsontext.first_byte(item) != BRACE:
                 raise RecordError("expected an event", f"$[{number}]")
-            source = SourceObject(item, f"$[{number}]", self.losses)
+            source = SourceObject(item, "$" if single else f"$[{number}]", self.losses)
             if is_event(source.word("type"), source.word("object")):
                 events.append(msgspec.json.decode(item))
                 reason = "an event of a stream, joined with the others to the reply that they tell"

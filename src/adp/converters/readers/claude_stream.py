@@ -1,4 +1,4 @@
-"""The output ``stream-json`` of Claude Code, and the messages of the Claude Agent SDK.
+"""The outputs ``stream-json`` and ``json`` of Claude Code, and messages of the Claude Agent SDK.
 
 The records are like those on disk, with ``session_id``, and without the chain of records. What a
 subagent says stands in between, and names the call that started it (``parent_tool_use_id``). Qwen
@@ -118,9 +118,16 @@ class StreamSession(ClaudeSession):
         copy = source.copy()
         columns["total_cost_usd"] = copy.number("total_cost_usd")
         self._totals(copy.child("usage"))
+        if not failed and not any(step.columns["source"] == "agent" for step in self.run.steps):
+            self.add_answer(source.word("result"))
         if source.first("modelUsage") == BRACE:
             columns["final_metrics"] = copy.json_object("modelUsage")
         self.keep(source)
+
+    def add_answer(self, text: str) -> None:
+        """Add the answer of a run of which nothing else was printed (``--output-format json``)."""
+        if text:
+            self.run.step("agent", "llm_turn").parts.text(self.builder.text(text))
 
     def _totals(self, usage: SourceObject) -> None:
         """The tokens of the run, when one record says them."""
@@ -147,7 +154,7 @@ class StreamReader(LogReader):
     """The format ``claude_stream_json``."""
 
     name = "claude_stream_json"
-    title = "The output stream-json of Claude Code"
+    title = "The outputs stream-json and json of Claude Code"
     recognised = "a record with a session_id and the type system, result or a message"
     versions = (
         "reads versions 1.0 to 2.1, what the Claude Agent SDK passes on, and what Qwen Code prints"

@@ -96,8 +96,7 @@ class RunState(SessionLog):
             self.current = place
         output = item.values.get("output")
         inner = SourceObject(raw, f"{item.path}.{key}", self.losses)
-        same = output is not None and bytes(output) == bytes(inner.values.get("output", b""))
-        if same or (item.word("output") and bytes(output or b"") in bytes(raw)):
+        if output is not None and bytes(output) == bytes(inner.values.get("output", b"")):
             item.drop("output")
         steps, kind = len(self.run.steps), inner.word("type")
         self.items.item(inner)
@@ -135,6 +134,7 @@ class RunState(SessionLog):
                 agent.drop("name")
         if kind.endswith(("_output", "_result")) and step.observations:
             draft = step.observations[-1]
+            item.drop_text("output", draft.parts.columns().get("text"))
             if item.first("output") not in (0, NULL):
                 draft.columns["structured"] = item.json("output")
             merge_extra(draft.extra, item.rest())

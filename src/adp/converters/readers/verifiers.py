@@ -171,7 +171,9 @@ class VerifiersRow(SessionLog):
 
     def _turn(self, node: SourceObject, step: StepDraft, place: int) -> None:
         take_span(node, step.columns)
-        for call in self._calls.pop(place, []):
+        calls = self._calls.pop(place, [])
+        step.extra.update({"calls": [call.rest() for call in calls[:-1]]} if calls[1:] else {})
+        for call in calls[-1:]:
             self._call(call, step)
         if not self._is_trained:
             step.columns["loss_weight"] = 0.0

@@ -44,7 +44,7 @@ def read_output(
 
 def _set_ending(draft: ObservationDraft, path: str) -> None:
     """How the command ended, as Codex says it in JSON or at the beginning of the text."""
-    text = draft.parts.columns().get("text", "")
+    text = draft.parts.words("text")
     output = embedded(text, path, Losses()) if text[:1] == "{" else None
     if output:
         metadata = output.child("metadata")

@@ -114,7 +114,7 @@ class ModelTurns:
         columns: Columns = {}
         if raw:
             columns["usage"] = jsontext.text_of(raw)
-            set_usage(inner, columns, OPENAI)
+            set_usage(inner, columns, OPENAI, columns["usage"].encode("utf-8"))
             inner.drop(*raw)
         return columns
 

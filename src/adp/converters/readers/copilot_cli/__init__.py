@@ -83,8 +83,7 @@ class CopilotSession(CopilotMessages):
             self._document(source)
             return
         data = source.child("data")
-        if source.word("parentId") == self.previous:
-            source.drop("parentId")
+        source.drop_text("parentId", self.previous)
         self.previous = source.word("id") or None
         self._enter(data.word("parentToolCallId") or source.word("agentId"))
         kind = source.word("type")

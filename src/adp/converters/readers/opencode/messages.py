@@ -114,8 +114,7 @@ class OpencodeMessages(SessionLog):
         """Add a part of a message to its step."""
         self.run.constant(part, "sessionID", "session_id")
         for key in ("messageID", "message_id"):
-            if part.word(key) == step.columns.get("native_id"):
-                part.drop(key)
+            part.drop_text(key, step.columns.get("native_id"))
         kind = part.word("type")
         if kind == "tool":
             self._tool(part, step)

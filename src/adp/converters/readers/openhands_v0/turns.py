@@ -56,10 +56,8 @@ class OpenHandsTurns(SessionLog):
 
     def end_event(self, event: SourceObject, step: StepDraft) -> None:
         """Keep what is left of an event with its step, but for what the step says already."""
-        if event.word("message") == step.parts.columns().get("text"):
-            event.drop("message")
-        if event.word("source") == step.columns["source"]:
-            event.drop("source")
+        event.drop_text("message", step.parts.columns().get("text"))
+        event.drop_text("source", step.columns["source"])
         if step.calls or event.word("action") in (step.columns["kind"], step.columns["source"]):
             event.drop("action")
         merge_extra(step.extra, event.rest())
@@ -94,7 +92,7 @@ class OpenHandsTurns(SessionLog):
             self.end_event(event, step)
         else:
             event.drop("action")
-            call.extra["event"] = event.rest()
+            merge_extra(call.extra, {"event": event.rest()})
         if action == "delegate":
             self._delegate(step, native)
         elif action in ("finish", "reject"):
@@ -136,7 +134,7 @@ class OpenHandsTurns(SessionLog):
             call.columns["call_id"] = call_id or native or None
         if step.columns["source"] == "user":
             call.columns["requestor"] = "user"
-        call.extra["action"] = action
+        merge_extra(call.extra, {"action": action})
         if native:
             self.calls[native] = call.columns["call_id"] or ""
         return call
