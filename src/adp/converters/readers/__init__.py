@@ -38,6 +38,7 @@ READERS = {
     "mistral_vibe": "adp.converters.readers.mistral_vibe:CONVERTER",
     "cline": "adp.converters.readers.cline:CONVERTER",
     "cline_sessions": "adp.converters.readers.cline_sessions:CONVERTER",
+    "continue_sessions": "adp.converters.readers.continue_sessions:CONVERTER",
     "copilot_cli": "adp.converters.readers.copilot_cli:CONVERTER",
     "cursor_stream_json": "adp.converters.readers.cursor_stream:CONVERTER",
     "cursor": "adp.converters.readers.cursor:CONVERTER",

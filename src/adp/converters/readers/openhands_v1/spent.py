@@ -33,9 +33,9 @@ class ResponseCosts:
             set_usage(metrics, sums, METRICS)
             for column, number in sums.items():
                 self.totals[column] = self.totals.get(column, 0) + number
-            self._each(metrics)
+            self._read(metrics)
 
-    def _each(self, metrics: SourceObject) -> None:
+    def _read(self, metrics: SourceObject) -> None:
         usages, costs = metrics.objects("token_usages"), metrics.objects("costs")
         for place, usage in enumerate(usages):
             columns = self.responses.setdefault(usage.word("response_id"), {})
