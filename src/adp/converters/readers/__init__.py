@@ -37,6 +37,7 @@ READERS = {
     "message_list": "adp.converters.readers.message_list:CONVERTER",
     "mistral_vibe": "adp.converters.readers.mistral_vibe:CONVERTER",
     "cline": "adp.converters.readers.cline:CONVERTER",
+    "cline_printed": "adp.converters.readers.cline_printed:CONVERTER",
     "cline_sessions": "adp.converters.readers.cline_sessions:CONVERTER",
     "continue_sessions": "adp.converters.readers.continue_sessions:CONVERTER",
     "copilot_cli": "adp.converters.readers.copilot_cli:CONVERTER",
