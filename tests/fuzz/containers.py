@@ -11,15 +11,19 @@ import json
 import random
 import tempfile
 import time
+import zipfile
+import zlib
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-import adp
+from adp.converters.files.archives import ZSTANDARD
+from adp.converters.run import ConvertOptions, convert
 from adp_schema.errors import AdpError
 from tests.converters.containers import tarred, zipped, zst
 from tests.converters.readers.test_databases import ROWS, make_database, tables_of
 from tests.converters.readers.test_torn_databases import sessions_of
+from tests.converters.test_inputs import patched
 from tests.converters.test_otlp_protobuf import encoded, fixed
 from tests.fuzz.check import SECONDS, Outcome
 from tests.fuzz.readers import EXAMPLES
@@ -33,13 +37,21 @@ def _example(*parts: str) -> bytes:
     return EXAMPLES.joinpath(*parts).read_bytes()
 
 
-def _evaluation(method: int) -> bytes:
-    """A log of Inspect with two samples."""
+def _evaluation() -> dict[str, bytes]:
+    """The members of a log of Inspect with two samples."""
     sample = json.loads(_example("inspect", "sum-1_epoch_1.json"))
     about = {"eval_id": "e", "task": "sums", "model": "m", "dataset": {"sample_ids": [5, 6]}}
     members = {"_journal/start.json": {"version": 2, "eval": about}}
     members |= {f"samples/{n}_epoch_1.json": {**sample, "id": n} for n in (5, 6)}
-    return zipped({name: json.dumps(it).encode() for name, it in members.items()}, method)
+    return {name: json.dumps(it).encode() for name, it in members.items()}
+
+
+def _zstandard(members: dict[str, bytes]) -> bytes:
+    """A zip archive with members in zstd, which Python's zipfile cannot write."""
+    data = zipped({name: zst(it) for name, it in members.items()}, zipfile.ZIP_STORED)
+    for name, it in members.items():
+        data = patched(data, name, method=ZSTANDARD, crc=zlib.crc32(it))
+    return data
 
 
 def _members() -> dict[str, bytes]:
@@ -65,8 +77,9 @@ def _database(name: str, file: str) -> bytes:
 
 
 CONTAINERS: dict[str, Callable[[], bytes]] = {
-    "inspect.eval": lambda: _evaluation(8),
-    "inspect_stored.eval": lambda: _evaluation(0),
+    "inspect.eval": lambda: zipped(_evaluation()),
+    "inspect_stored.eval": lambda: zipped(_evaluation(), zipfile.ZIP_STORED),
+    "inspect_zstandard.eval": lambda: _zstandard(_evaluation()),
     "codex.jsonl.zst": lambda: zst(_example("codex", "classic.jsonl")),
     "claude_code.jsonl.gz": lambda: gzip.compress(_example("claude_code", "old.jsonl")),
     "sessions.tar": lambda: tarred(_members()),
@@ -137,17 +150,17 @@ def _converted(name: str, data: bytes, expected: int = 0) -> tuple[Outcome, int]
         path.parent.mkdir()
         path.write_bytes(data)
         try:
-            store = adp.convert([str(path)], str(out), workers=1)
+            manifest = convert([str(path)], str(out), options=ConvertOptions(workers=1))
         except AdpError:
             return Outcome(read=False), 0
         except Exception as error:
             return Outcome(read=False, wrong=f"raised {error!r}"), 0
-        counts = store.manifest.counts
+        counts = manifest.counts
         wrong = None if counts.balanced() else f"the sum is wrong: {counts}"
         took = time.process_time() - started
         if took > SECONDS:
             wrong = f"took {took:.1f} s"
-        reports = [*store.manifest.reasons, *store.manifest.losses]
+        reports = [*manifest.reasons, *manifest.losses]
         if counts.trajectories < expected and not reports:
             wrong = f"{counts.trajectories} of {expected} trajectories, and no word of it"
         return Outcome(read=not counts.rejected, wrong=wrong), counts.trajectories

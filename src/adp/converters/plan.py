@@ -203,6 +203,8 @@ def _way_of_reading(item: InputFile, kind: str, choice: _Choice) -> _Way:
     way = _Way(kind, pieces, head, *_recognise(item, head, choice))
     if kind == "json":
         way = _in_list(item, way, choice)
+    if kind == "jsonl" and way.format is None and len(head) == 1 and head[0].data[:1] == b"[":
+        return _way_of_reading(item, "json_array", choice)  # it is called JSON Lines, and is none
     if _is_session(way.format, way.framing):
         # Its lines were looked at one by one; all of them are one record.
         way.framing = _session_framing(way.framing, way.head)

@@ -81,6 +81,12 @@ def test_other_lists_are_no_records(tmp_path):
         adp.convert([write(tmp_path, {"data": [{"a": 1}]})], str(tmp_path / "store"))
 
 
+def test_a_list_on_the_only_line_of_json_lines(tmp_path):
+    path = write(tmp_path, [COMPLETION, COMPLETION], "page.jsonl")
+    store = adp.convert([path], str(tmp_path / "store"))
+    assert store.manifest.counts.used == 2
+
+
 def test_offsets_lead_to_the_records():
     data = json.dumps({"note": '{"id": 1}', "data": [{"id": 1}, {"id": 1}, {"id": 2}]}).encode()
     listed = listed_records(data)

@@ -31,7 +31,7 @@ MUTATIONS = examples(24)
 def main_files(name: str) -> list[Path]:
     """The examples of a format, but for those that are read with another one."""
     planned = choose(collect([str(EXAMPLES / name)]), None, None, ConvertLimits())
-    beside = {it.source_file for it in planned if it.framing in SIDE_FRAMINGS}
+    side_files = {it.source_file for it in planned if it.framing in SIDE_FRAMINGS}
     return [
         it for it in example_files(name) if it.relative_to(EXAMPLES / name).as_posix() not in beside
     ]

@@ -267,7 +267,7 @@ def _reasoning(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
 def _drop_type(block: SourceObject) -> None:
     """Drop the type, which the part shows, unless it is no word."""
     if block.first("type") == QUOTE:
-        block.drop("type")
+        del block.values["type"]
 
 
 def call_columns(

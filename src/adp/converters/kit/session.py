@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from msgspec import Raw
@@ -298,11 +298,14 @@ class TreeLog(SessionLog):
 
     def read_lines(self) -> None:
         """Read the main line, and then each branch from where it leaves."""
-        self.read_tree(list(self.sources()))
+        self.read_tree(self.sources())
 
-    def read_tree(self, sources: list[tuple[SourceObject, str]], leaf: str = "") -> None:
+    def read_tree(self, lines: Iterable[tuple[SourceObject, str]], leaf: str = "") -> None:
         """Read entries; the main line leads to the one with the id ``leaf``, or to the last."""
-        ids = [self.ids(source) for source, _ in sources]
+        sources, ids = [], []
+        for source, broken in lines:
+            sources.append((source, broken))
+            ids.append(self.ids(source))
         names = [name for name, _ in ids]
         end = names.index(leaf) if leaf in names else None
         line = split(names, [parent for _, parent in ids], end, self.root_id)

@@ -247,6 +247,8 @@ class SourceObject:
         """Take the objects of a list that holds objects only; the caller keeps what is left."""
         raw = self.values.get(key)
         items = self.items(key)
+        if not items:
+            return []
         if any([memoryview(item)[0] != BRACE for item in items]):
             self.values[key] = raw if raw is not None else Raw(b"null")
             return []
@@ -286,12 +288,14 @@ class SourceObject:
 
     def rest_lines(self) -> dict[str, Any]:
         """The same, each value on one line: for a part, or for a list in ``extra``."""
+        if not self.values and not self._children:
+            return {}
         return {key: one_line(value) for key, value in self.rest().items()}
 
 
 def one_line(value: Any) -> Any:
     """A value for a part or a list: JSON text stands on one line."""
-    return jsontext.raw(jsontext.one_line(value)) if isinstance(value, Raw) else value
+    return jsontext.raw_line(value) if isinstance(value, Raw) else value
 
 
 def embedded(text: str, path: str, losses: Losses) -> SourceObject:

@@ -76,7 +76,7 @@ class Items:
             return False
         key = self.history.key(item)
         for holder in ("internal_chat_message_metadata_passthrough", "metadata"):
-            if holder not in item:
+            if holder not in item.values:
                 continue
             inner = item.child(holder)
             if self.turn_id and inner.word("turn_id") == self.turn_id:
@@ -166,7 +166,7 @@ class Items:
     def call(self, line: SourceObject, item: SourceObject, place: int) -> tuple[StepDraft, None]:
         """A call of a function, or of a tool that takes any text."""
         kind = item.word("type")
-        inner = item.child("function")
+        inner = item.child("function") if "function" in item else None
         name = item.text("name") or (inner.text("name") if inner else None)
         if kind == "tool_search_call":
             name = name or "tool_search"

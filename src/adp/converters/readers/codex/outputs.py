@@ -54,8 +54,7 @@ def _set_ending(draft: ObservationDraft, path: str) -> None:
         )
     else:
         head, ends, _ = text[:_HEAD].partition("\nOutput:")
-        head = head if ends else ""
-        match, wall = _EXIT.search(head), _WALL.search(head)
+        match, wall = (_EXIT.search(head), _WALL.search(head)) if ends else (None, None)
         code = int(match[1]) if match else None
         seconds = float(wall[1]) if wall else None
     if code is not None:

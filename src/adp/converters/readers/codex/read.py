@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC
+from itertools import chain, islice
 from typing import Any, ClassVar
 
 from msgspec import Raw
@@ -70,11 +71,16 @@ class CodexSession(CodexLines):
 
     def read_lines(self) -> None:
         """Look at what all lines are, and then take them in their order."""
-        sources = list(self.sources())
-        if len(sources) == 1 and sources[0][0].first("items") == BRACKET:
-            self._document(sources[0][0])
+        lines = iter(self.sources())
+        first = list(islice(lines, 2))
+        if len(first) == 1 and first[0][0].first("items") == BRACKET:
+            self._document(first[0][0])
             return
-        kinds = [self._look(place, source) for place, (source, _) in enumerate(sources)]
+        sources: list[tuple[SourceObject, str]] = []
+        kinds: list[str] = []
+        for source, broken in chain(first, lines):
+            kinds.append(self._look(len(kinds), source))
+            sources.append((source, broken))
         sources.reverse()
         for place, kind in enumerate(kinds):
             source, broken = sources.pop()  # and forgotten then: its memory is used again
