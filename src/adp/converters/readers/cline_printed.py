@@ -20,7 +20,7 @@ from adp.converters.readers.cline_sessions import USAGE, with_results
 from adp_schema import jsontext
 from adp_schema.protocols import Match
 
-_PIECES = frozenset({"content_start", "content_update", "iteration_end", "done", "notice"})
+_PIECES = frozenset({"content_start", "content_update", "iteration_end", "done", "notice", "usage"})
 
 
 class ClinePrinted(SessionLog):
@@ -44,7 +44,7 @@ class ClinePrinted(SessionLog):
             merge_extra(self._step.extra, source.rest())
             return
         step = self._step
-        if step is not None and kind == "usage":
+        if step is not None and kind == "usage" and "usage" not in step.columns:
             source.values["usage"] = jsontext.raw(jsontext.text_of(event.values))
             event.values = {}
             take_usage(source, "usage", step.columns, USAGE)

@@ -71,7 +71,8 @@ class ClineSession(ClineTask):
             source.values["content"] = with_results(content)
         super().message(source)
         if len(self.run.steps) == before:
-            self.run.observations[-1].extra["id"] = columns["native_id"]
+            if columns["native_id"] is not None:
+                self.run.observations[-1].extra["id"] = columns["native_id"]
             return
         step = self.run.steps[before]
         step.columns.update(columns)

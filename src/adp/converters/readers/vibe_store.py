@@ -50,7 +50,7 @@ class VibeStore(SessionLog):
     def sources(self) -> Iterator[tuple[SourceObject, str]]:
         """What lies beside the file, and then the messages."""
         for source, broken in super().sources():
-            if broken:
+            if broken or "source_id" in self.run.columns:
                 yield source, broken
                 continue
             self._folder = self.record.source_file.rpartition("/")[0]
@@ -141,8 +141,7 @@ class VibeStore(SessionLog):
         if not message:
             self.other(source)
             return
-        if source.word("source") == "history":
-            source.drop("source")
+        self.run.constant(source, "source")
         role = message.word("role")
         if role == "tool":
             self._result(message, source)
