@@ -33,7 +33,9 @@ def main_files(name: str) -> list[Path]:
     planned = choose(collect([str(EXAMPLES / name)]), None, None, ConvertLimits())
     side_files = {it.source_file for it in planned if it.framing in SIDE_FRAMINGS}
     return [
-        it for it in example_files(name) if it.relative_to(EXAMPLES / name).as_posix() not in beside
+        it
+        for it in example_files(name)
+        if it.relative_to(EXAMPLES / name).as_posix() not in side_files
     ]
 
 
