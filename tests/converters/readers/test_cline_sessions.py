@@ -41,3 +41,19 @@ def test_the_session_beside_the_messages(rows):
     assert (run["total_tokens_in"], run["total_cost_usd"]) == (230, 0.03)
     assert run["ended_at"] is not None
     assert rows.manifest.counts.used == rows.manifest.counts.records == 2
+
+
+def test_what_the_cli_prints(tmp_path):
+    """Two turns with the tokens of each; a tool that failed."""
+    rows = Rows([EXAMPLES / "cline_printed" / "run.jsonl"], tmp_path / "store")
+    turns = rows.all("select text t, reasoning r, tokens_in i from steps"
+                     " where kind = 'llm_turn' order by step")  # fmt: skip
+    assert [tuple(turn.values()) for turn in turns] == [
+        ("I count.", "A command first.", 100), ("There is none.", None, 130),
+    ]  # fmt: skip
+    (result,) = rows.all("select text t, is_error e, call c from observations")
+    assert tuple(result.values()) == ("no wool", True, 0)
+    (run,) = rows.all("select * from trajectories")
+    assert (run["agent_model"], run["total_tokens_in"], run["final_answer"]) == (
+        "knit-1", 230, "There is none.",
+    )  # fmt: skip

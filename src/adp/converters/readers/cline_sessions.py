@@ -19,7 +19,7 @@ from adp.converters.reading import BRACKET
 from adp_schema import jsontext
 from adp_schema.protocols import Match
 
-_USAGE = UsageKeys(
+USAGE = UsageKeys(
     prompt=("inputTokens",),
     written=("outputTokens",),
     cached=("cacheReadTokens",),
@@ -63,15 +63,16 @@ class ClineSession(ClineTask):
     def message(self, source: SourceObject) -> None:
         """A message; its model and its tokens have other names here."""
         columns = {"native_id": source.name("id")}
-        take_usage(source, "metrics", columns, _USAGE)
+        take_usage(source, "metrics", columns, USAGE)
         model = source.child("modelInfo").text("id")
         before = len(self.run.steps)
         content = source.values.get("content")
         if content is not None and source.word("role") == "user":
-            source.values["content"] = _with_results(content)
+            source.values["content"] = with_results(content)
         super().message(source)
         if len(self.run.steps) == before:
-            self.run.observations[-1].extra["id"] = columns["native_id"]
+            if columns["native_id"] is not None:
+                self.run.observations[-1].extra["id"] = columns["native_id"]
             return
         step = self.run.steps[before]
         step.columns.update(columns)
@@ -87,11 +88,11 @@ class ClineSession(ClineTask):
                 source.drop("session_id")
             take_columns(source, columns, _SESSION)
             metadata = source.child("metadata")
-            set_totals(metadata.peek("usage"), columns, _USAGE)
+            set_totals(metadata.peek("usage"), columns, USAGE)
             self.run.extra["session"] = source.rest()
 
 
-def _with_results(content: Raw) -> Raw:
+def with_results(content: Raw) -> Raw:
     """The content of a message, where each result of a tool is a block of text.
 
     The CLI writes ``query``, ``result``, ``error`` and ``success`` for each command or file.

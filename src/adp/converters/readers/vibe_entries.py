@@ -44,6 +44,15 @@ def without(entry: SourceObject, *keys: str) -> Any:
     return json.loads(jsontext.text_of(entry.rest_lines()))
 
 
+def take_arguments(source: SourceObject) -> Raw | None:
+    """Arguments as the model wrote them; their value beside them stays where it differs."""
+    text, value = source.word("raw"), source.values.get("value")
+    written = jsontext.decode_value(jsontext.raw(text)) if jsontext.is_valid(text) else None
+    if value is not None and written is not None and jsontext.decode_value(value) == written:
+        source.drop("value", "type")
+    return source.take("raw" if "raw" in source else "value")
+
+
 class VibeEntries(SessionLog):
     """The entries of a session."""
 

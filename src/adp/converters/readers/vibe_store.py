@@ -19,7 +19,7 @@ from adp.converters.kit.session import LogReader, SessionLog
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_end, take_start, take_time
 from adp.converters.kit.usage import UsageKeys, set_totals, take_usage
-from adp.converters.readers.vibe_entries import answer_id, without, words
+from adp.converters.readers.vibe_entries import answer_id, take_arguments, without, words
 from adp.converters.readers.vibe_journal import VibeJournal
 from adp_schema import jsontext
 from adp_schema.protocols import Match
@@ -50,7 +50,7 @@ class VibeStore(SessionLog):
     def sources(self) -> Iterator[tuple[SourceObject, str]]:
         """What lies beside the file, and then the messages."""
         for source, broken in super().sources():
-            if broken:
+            if broken or "source_id" in self.run.columns:
                 yield source, broken
                 continue
             self._folder = self.record.source_file.rpartition("/")[0]
@@ -141,8 +141,6 @@ class VibeStore(SessionLog):
         if not message:
             self.other(source)
             return
-        if source.word("source") == "history":
-            source.drop("source")
         role = message.word("role")
         if role == "tool":
             self._result(message, source)
@@ -162,12 +160,10 @@ class VibeStore(SessionLog):
     def _answer(self, message: SourceObject, step: StepDraft) -> None:
         """A turn of the model, with the entries that have its texts."""
         for block in message.objects("content"):
-            arguments = block.peek("arguments")
-            if block.word("type") == "tool_call" and arguments:
-                raw = arguments.values.get("raw") or arguments.values.get("value")
-                columns = call_columns(block.text("name"), block.name("id"), raw)
-                block.drop("type", "arguments")
-                step.call(columns, block.rest())
+            if block.word("type") == "tool_call" and block.peek("arguments"):
+                raw = take_arguments(block.child("arguments"))
+                block.drop("type")
+                step.call(call_columns(block.text("name"), block.name("id"), raw), block.rest())
             elif block.word("type") == "reasoning" and block.first("content"):
                 for part in block.objects("content"):
                     text = part.text("text")
