@@ -54,6 +54,8 @@ class StreamSession(ClaudeSession):
                     self.run.columns.setdefault(column, text)
             if text := source.word("qwen_code_version"):  # prints the same lines
                 self.run.columns |= {"agent_name": "qwen-code", "agent_version": text}
+            elif self.identity.session.startswith("T-"):  # a thread of Amp
+                self.run.columns["agent_name"] = "amp"
         super().system(source)
 
     def result(self, source: SourceObject) -> None:

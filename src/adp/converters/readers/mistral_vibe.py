@@ -139,14 +139,9 @@ class VibeReader(LogReader):
         if word(record, "role") not in _ROLES or not keys <= _KEYS:
             return Match.NO
         if "message_id" not in keys:
-            plain = "timestamp" not in keys and not _is_blocks(record.get("content"))
-            return Match.SHAPE if plain and keys & {"content", "tool_calls"} else Match.NO
+            plain = "timestamp" not in keys and keys & {"content", "tool_calls"}
+            return Match.SHAPE if plain else Match.NO
         return Match.STAMP if keys & {"injected", "reasoning_message_id"} else Match.SHAPE
-
-
-def _is_blocks(content: Raw | None) -> bool:
-    """Whether a content is a list, as other formats write it."""
-    return content is not None and jsontext.first_byte(content) == BRACKET
 
 
 CONVERTER = VibeReader()
