@@ -163,7 +163,9 @@ class PiReader(LogReader):
             return Match.SHAPE
         if {"id", "parentId", "timestamp"} <= set(record) and _is_entry(record):
             return Match.SHAPE  # the header is missing
-        header = word(record, "type") == "session" and {"id", "cwd"} <= set(record)
+        keys = set(record)
+        header = word(record, "type") == "session" and "id" in keys
+        header = header and ("cwd" in keys or {"version", "timestamp"} <= keys)
         return Match.STAMP if header and "harness" not in record else Match.NO
 
     def write(
