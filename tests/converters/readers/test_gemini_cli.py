@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import adp
 from adp.converters.framing import lines_as_array
 from tests.converters.readers.real_files import Rows
 from tests.converters.readers.test_readers import EXAMPLES
@@ -135,3 +136,13 @@ def test_checkpoints(file, calls, results, tmp_path):
     store = Rows([EXAMPLES / f"gemini_checkpoint/{file}.json"], tmp_path / "store")
     assert store.count("calls") == calls
     assert store.count("observations", "call is not null") == results
+
+
+def test_a_document_without_the_id_of_its_session_is_recognised(tmp_path):
+    document = json.loads((FOLDER / "document.json").read_text("utf-8"))
+    document["sessionId"] = None
+    path = tmp_path / "session.json"
+    path.write_text(json.dumps(document), "utf-8")
+    store = adp.convert([str(path)], str(tmp_path / "store"))
+    formats = store.query("select distinct source_format from trajectories").to_pylist()
+    assert formats == [{"source_format": "gemini_cli"}]

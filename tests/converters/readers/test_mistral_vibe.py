@@ -69,3 +69,13 @@ def test_the_document_of_an_early_session(tmp_path):
     assert numbers(ask) == (1, 1, 1)
     (run,) = ask("select agent_name, session_id, agent_model, total_tokens_in from trajectories")
     assert tuple(run.values()) == ("mistral-vibe", "vibe-early", "mill-small", 100)
+
+
+def test_a_printed_list_of_messages_with_ids(tmp_path):
+    path = tmp_path / "printed.json"
+    messages = [{"role": "user", "content": "Grind", "message_id": "p-1"},
+                {"role": "assistant", "content": "Done.", "message_id": "p-2"}]  # fmt: skip
+    path.write_text(json.dumps(messages), "utf-8")
+    ask = convert(path, tmp_path / "store")
+    assert ask("select agent_name from trajectories") == [{"agent_name": "mistral-vibe"}]
+    assert len(ask("select * from steps")) == 2

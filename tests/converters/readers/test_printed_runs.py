@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.converters.readers.real_files import Rows
@@ -109,3 +111,13 @@ def test_the_output_json_of_a_run_that_failed(tmp_path):
     (run,) = rows.all("select * from trajectories")
     assert (run["error_type"], run["terminated"]) == ("FatalAuthenticationError", False)
     assert run["session_id"] == "tower-0008"
+
+
+def test_the_agent_of_lines_that_others_print_like_claude_code(tmp_path):
+    path = tmp_path / "amp.jsonl"
+    lines = [{"type": "system", "subtype": "init", "cwd": "/srv", "session_id": "T-1",
+              "tools": ["Bash"], "mcp_servers": []},
+             {"type": "result", "subtype": "success", "is_error": False, "num_turns": 1,
+              "result": "Done.", "session_id": "T-1"}]  # fmt: skip
+    path.write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    assert Rows([path], tmp_path / "store").value("select agent_name from trajectories") == "amp"

@@ -31,8 +31,9 @@ def split(
 ) -> EntryLine:
     """Cut a tree of entries into the line that leads to a leaf and the lines that leave it.
 
-    An entry without an id, or with a parent that is not there, follows the entry before it. A
-    circle of parents is cut where it would close.
+    An entry without an id, or with a parent that is not there, follows the entry before it. So
+    what follows that one comes after both, and no entry without an id is a branch. A circle of
+    parents is cut where it would close.
 
     Args:
         ids: the id of each entry, in the order of the log.
@@ -47,12 +48,18 @@ def split(
         return EntryLine()
     places: dict[str, int] = {}
     before: list[int | None] = []
+    named = 0
+    ends: dict[int, int] = {}  # of an entry, the last one without an id that stands behind it
     for place, (name, parent) in enumerate(zip(ids, parents, strict=True)):
         known = places.get(parent) if parent is not None else None
+        known = None if known is None else ends.get(known, known)
         is_root = not place or (root is not None and parent == root)
         before.append(known if known is not None else (None if is_root else place - 1))
         if name is not None:
             places.setdefault(name, place)
+            named = place
+        elif known is None and place:
+            ends[named] = place
     children: list[list[int]] = [[] for _ in ids]
     for place, previous in enumerate(before):
         if previous is not None:

@@ -25,7 +25,7 @@ from adp.converters.known.signature import (
 )
 
 _PI_MESSAGE = has("content", "api", "provider", "stopReason", role=word("assistant"))
-_MESSAGE = both(has("content", role=TEXT), lacks("message"))
+_MESSAGE = both(has("content", role=TEXT), lacks("message"), lacks("message_id"))
 _CLINE = both(
     every(_MESSAGE),
     blocks(every(has("type"))),

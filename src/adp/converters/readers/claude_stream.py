@@ -66,6 +66,8 @@ class StreamSession(ClaudeSession):
             for key, column in (("model", "agent_model"), ("claude_code_version", "agent_version")):
                 if text := source.word(key):
                     self.run.columns.setdefault(column, text)
+            if self.identity.session.startswith("T-"):  # a thread of Amp
+                self.run.columns["agent_name"] = "amp"
         super().system(source)
 
     def assistant(self, source: SourceObject) -> None:

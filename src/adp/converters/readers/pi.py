@@ -141,7 +141,7 @@ class PiReader(LogReader):
 
     name = "pi"
     title = "Sessions of Pi and OpenClaw"
-    recognised = "a line of the type session with an id, a cwd and no harness"
+    recognised = "a line of the type session with an id, a cwd and no harness, or entries of one"
     versions = (
         "Reads versions 1 to 4, openclaw-agent.sqlite and what pi --mode json prints. Writes "
         "version 3; it was tried with Pi 0.73.1."
@@ -161,7 +161,11 @@ class PiReader(LogReader):
             return Match.STAMP
         if word(record, "type") == "message_end" and "role" in inner(record, "message"):
             return Match.SHAPE
-        header = word(record, "type") == "session" and {"id", "cwd"} <= set(record)
+        if {"id", "parentId", "timestamp"} <= set(record) and _is_entry(record):
+            return Match.SHAPE  # the header is missing
+        keys = set(record)
+        header = word(record, "type") == "session" and "id" in keys
+        header = header and ("cwd" in keys or {"version", "timestamp"} <= keys)
         return Match.STAMP if header and "harness" not in record else Match.NO
 
     def write(
@@ -181,6 +185,20 @@ class PiReader(LogReader):
         folder = re.sub(r"[/\\:]", "-", cwd_of(run.extra).removeprefix("/"))
         start = iso(run.started_at or EPOCH).replace(":", "-").replace(".", "-")
         return f"sessions/--{folder}--/{start}_{session_word(run)}.jsonl"
+
+
+def _is_entry(record: Mapping[str, Raw]) -> bool:
+    """Whether an entry has what Pi alone writes."""
+    kind, message = word(record, "type"), inner(record, "message")
+    if kind == "model_change":
+        return {"provider", "modelId"} <= set(record)
+    if kind != "message":
+        return False
+    if word(message, "role") == "toolResult":
+        return "toolCallId" in message
+    return word(message, "role") == "assistant" and {"api", "provider", "stopReason"} <= set(
+        message
+    )
 
 
 CONVERTER = PiReader()

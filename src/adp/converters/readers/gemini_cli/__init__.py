@@ -17,7 +17,7 @@ from adp.converters.kit.blocks import call_columns, function_response
 from adp.converters.kit.drafts import ObservationDraft, StepDraft
 from adp.converters.kit.gemini_contents import take_outcome
 from adp.converters.kit.key_tables import take_columns
-from adp.converters.kit.session import LogReader, word
+from adp.converters.kit.session import LogReader, first_item, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
 from adp.converters.kit.usage import GEMINI, take_usage
@@ -187,7 +187,9 @@ class GeminiReader(LogReader):
         header = bool(word(record, "sessionId")) and not keys & {"type", "uuid", "id"}
         if header and ("projectHash" in keys or {"startTime", "lastUpdated"} <= keys):
             return Match.STAMP
-        return Match.NO
+        kind = word(first_item(record, "messages"), "type")
+        document = {"projectHash", "startTime"} <= keys and kind in GeminiSession.handlers
+        return Match.STAMP if document else Match.NO
 
 
 CONVERTER = GeminiReader()
