@@ -129,8 +129,7 @@ class RowBuilder:
             key = (self._origin.dataset, row["task_id"])
             if self._tasks_seen.get(key) == ids.task_digest(row):
                 del self._tasks_seen[key]
-        pairs = len(self.rows["pairs"]) - self._mark["pairs"]
-        for _ in range(pairs):
+        for _ in range(len(self.rows["pairs"]) - self._mark["pairs"]):
             self._pair_repeats[self._pair_bases.pop()] -= 1
         for name, length in self._mark.items():
             self.rows[name].truncate(length)
@@ -267,6 +266,11 @@ class RowBuilder:
         if table == "steps":
             self._step += count
 
+    def settle(self) -> None:
+        """Make columns of the steps, calls and observations so far, which nobody changes now."""
+        for name in ("steps", "tool_calls", "observations"):
+            self.rows[name].settle()
+
     def link(self, columns: Columns) -> None:
         """Add a link from this trajectory to another one."""
         self._add("links", columns)
@@ -336,11 +340,9 @@ class RowBuilder:
         trajectory_id = ids.numbered(base, self._repeats[base])
         self._add("trajectories", {**trajectory, "seq": seq, "trajectory_id": trajectory_id})
         for name, children in rows.items():
+            more = {} if name in self._keys else {"seq": seq, "trajectory_id": trajectory_id}
             for columns in children:
-                if name in self._keys:
-                    self._add(name, columns)
-                else:
-                    self._add(name, {**columns, "seq": seq, "trajectory_id": trajectory_id})
+                self._add(name, {**columns, **more} if more else columns)
             if name in self._keys and children:
                 self._keys[name].append((seq, trajectory_id, len(self.rows[name])))
         return trajectory_id

@@ -11,69 +11,13 @@ _USER = {"role": "user", "content": "hi"}
 _TEXT = [{"type": "text", "text": "hi"}]
 
 LINES: dict[str, list[Any]] = {
-    "claude_code": [
-        {"type": "summary", "summary": "s", "leafUuid": "u"},
-        {
-            "type": "user", "uuid": "u", "sessionId": "s", "timestamp": "t",
-            "parentUuid": None, "message": _USER,
-        },
-    ],
-    "claude_stream_json": [
-        {"type": "system", "subtype": "init", "session_id": "s", "tools": []},
-        {"type": "assistant", "session_id": "s", "parent_tool_use_id": None, "message": {}},
-    ],
-    "codex": [
-        {"timestamp": "t", "type": "session_meta", "payload": {"id": "1", "cwd": "/"}},
-        {"timestamp": "t", "type": "response_item", "payload": {"type": "message"}},
-    ],
-    "gemini_cli": [
-        {"sessionId": "s", "projectHash": "h", "startTime": "t", "lastUpdated": "t"},
-        {"id": "1", "timestamp": "t", "type": "user", "content": "hi"},
-        {"$set": {"lastUpdated": "t"}},
-    ],
     "kimi_cli_wire": [
         {"type": "metadata", "protocol_version": "1.9"},
         {"timestamp": 1.5, "message": {"type": "StepBegin", "payload": {"n": 1}}},
     ],
-    "openclaw": [
-        {"type": "session", "version": 3, "id": "1", "timestamp": "t", "cwd": "/h/.openclaw"},
-        {"type": "message", "id": "2", "parentId": None, "message": _USER},
-    ],
-    "pi": [
-        {"type": "session", "version": 3, "id": "1", "timestamp": "t", "cwd": "/h"},
-        {"type": "message", "id": "2", "parentId": None, "message": _USER},
-    ],
-    "droid": [
-        {"type": "session_start", "id": "1", "title": "t", "cwd": "/h"},
-        {"type": "message", "id": "2", "timestamp": "t", "message": _USER},
-    ],
-    "copilot_cli": [
-        {"type": "session.start", "data": {"sessionId": "1"}, "id": "1", "parentId": None},
-        {"type": "assistant.message", "data": {"content": "hi"}, "id": "2", "parentId": "1"},
-    ],
     "prompt_history": [{"session_id": "s", "ts": 1767225600, "text": "hi"}],
-    "cursor": [{"role": "user", "message": {"content": _TEXT}}],
-    "opencode_events": [{"type": "step_start", "sessionID": "s", "timestamp": 1, "part": {}}],
-    "acp_updates": [
-        {"method": "session/update", "params": {"update": {"sessionUpdate": "tool_call"}}}
-    ],
     "hermes_agent": [
         {"id": "1", "source": "cli", "model": "m", "system_prompt": "p", "messages": [_USER]}
-    ],
-    "openhands_v0_output": [
-        {
-            "instance_id": "1", "instruction": "do", "metrics": {}, "test_result": {},
-            "history": [[{"action": "run", "args": {}}, {"observation": "run", "content": ""}]],
-        }
-    ],
-    "openhands_v1": [
-        {"id": "1", "timestamp": "t", "source": "user", "kind": "MessageEvent", "llm_message": {}}
-    ],
-    "swe_agent_rows": [
-        {
-            "instance_id": "1", "model_name": "m", "target": True,
-            "trajectory": [{"role": "system", "system_prompt": "p", "text": "", "mask": False}],
-        }
     ],
     "tau_bench_few_shot": [{"messages_display": "user: hi"}],
     "bfcl_results": [{"id": "simple_0", "model": "m", "category": "simple", "result": []}],
@@ -91,17 +35,7 @@ LINES: dict[str, list[Any]] = {
             "messages": [{"role": "assistant", "content": [{"type": "tool_use", "id": "1"}]}],
         }
     ],
-    "anthropic_events": [["client.beta.sessions.events.send", {"events": []}]],
     "glaive_v2": [{"system": "SYSTEM: s", "chat": "USER: hi"}],
-    "toolace": [
-        {
-            "system": "s",
-            "conversations": [
-                {"from": "user", "value": "hi"},
-                {"from": "assistant", "value": '[Market Trends(kind="a")]'},
-            ],
-        }
-    ],
     "alpaca": [{"instruction": "i", "input": "", "output": "o"}],
     "prompt_completion": [{"prompt": "p", "completion": "c"}],
     "apibench": [{"code": "c", "api_call": "f()", "provider": "P", "api_data": {}}],
@@ -117,14 +51,6 @@ LINES: dict[str, list[Any]] = {
 """Kinds that are kept as JSON Lines, by name; one record in an array or document does as well."""
 
 DOCUMENTS: dict[str, Any] = {
-    "claude_code_loglines": {"loglines": [{"type": "user", "timestamp": "t", "message": _USER}]},
-    "codex_legacy": {"session": {"id": "1", "cwd": "/"}, "items": [_USER]},
-    "gemini_cli_legacy": {
-        "sessionId": "s",
-        "startTime": "t",
-        "lastUpdated": "t",
-        "messages": [{"type": "user", "content": "hi", "timestamp": "t"}],
-    },
     "pi_message": {
         "role": "assistant", "content": [], "api": "a", "provider": "p", "stopReason": "stop",
     },
@@ -132,23 +58,12 @@ DOCUMENTS: dict[str, Any] = {
     "amp": {"v": 0, "id": "T-1", "messages": [{"role": "user", "content": _TEXT}]},
     "cline": [{"role": "user", "content": _TEXT}, {"role": "assistant", "content": _TEXT}],
     "mini_swe_agent_v1": [_USER, {"role": "assistant", "content": "ls"}],
-    "message_list": [
-        {**_USER, "loss_mask": 0}, {"role": "assistant", "content": "ho", "loss_mask": 1}
-    ],
     "chatgpt_export": {
         "id": "1",
         "mapping": {"root": {"id": "root", "parent": None, "children": [], "message": None}},
     },
-    "openhands_v0": [
-        {"id": 0, "source": "user", "message": "hi", "action": "message", "args": {}},
-        {"id": 1, "source": "agent", "message": "", "observation": "run", "extras": {}},
-    ],
     "openhands_llm_log": {
         "messages": [_USER], "kwargs": {}, "response": {"id": "1"}, "latency_sec": 1.0,
-    },
-    "swe_agent": {
-        "trajectory": [{"action": "ls", "observation": "a", "response": "r", "thought": "t"}],
-        "history": [], "info": {},
     },
     "tau2_tasks": [{"id": "1", "user_scenario": {}, "evaluation_criteria": {}}],
     "harbor_trial": {"task_name": "t", "trial_name": "t__1", "verifier_result": {"rewards": {}}},
@@ -156,7 +71,6 @@ DOCUMENTS: dict[str, Any] = {
     "nemo_gym_tasks": {"responses_create_params": {"input": "Add."}, "expected_answer": "3"},
     "tau2_settings": {"timestamp": "t", "info": {"agent_info": {}, "user_info": {}}, "tasks": []},
     "fireact": {"7": {"reward": True, "em": True, "f1": 1.0, "pred": "p", "traj": [_USER]}},
-    "openai_responses": {"id": "1", "object": "response", "output": [{"type": "message"}]},
     "expected_messages": {
         "a1": {"input": {"success": True, "data": [_USER]}, "output": {"success": False}},
     },
@@ -188,7 +102,6 @@ FILE_NAMES = {
 """Names of files that count."""
 
 TABLES = {
-    "cursor_db": ["CREATE TABLE cursorDiskKV (key TEXT, value BLOB)"],
     "opencode_db": [
         "CREATE TABLE session (id TEXT)",
         "CREATE TABLE message (id TEXT, data TEXT)",

@@ -62,7 +62,7 @@ def test_compressed(name, tmp_path):
     assert recognise_known(packed) is named(name)
 
 
-@pytest.mark.parametrize("name", sorted(set(LINES) - {"anthropic_events"}))
+@pytest.mark.parametrize("name", sorted(LINES))
 def test_no_format_has_a_stamp_on_it(name):
     for record in LINES[name]:
         level = jsontext.decode_object(json.dumps(record).encode())
@@ -105,7 +105,7 @@ def test_outranks_the_chat_format_that_sees_its_shape(name):
 
 
 def test_outranks_only_what_it_names():
-    assert not outranks(named("codex"), ["openai_chat"])
+    assert not outranks(named("weave"), ["openai_chat"])
     assert not outranks(named("nnetnav"), ["adp_v1"])
     assert not outranks(named("nnetnav"), ["adp_v1", "openai_chat"])
     assert not outranks(named("nnetnav"), [])
@@ -113,8 +113,9 @@ def test_outranks_only_what_it_names():
 
 
 def test_sentences():
-    assert looks_like(named("codex")) == (
-        "it looks like a Codex rollout, but the reader codex does not recognise it"
+    assert looks_like(named("crush_db")) == (
+        "it looks like the database of Crush or an early opencode, but the reader crush does not "
+        "recognise it"
     )
     assert (
         looks_like(named("yaml")) == "it looks like a YAML document, and holds no run of an agent"
@@ -123,17 +124,17 @@ def test_sentences():
 
 def test_junk_before_the_first_record(tmp_path):
     path = tmp_path / "session.jsonl"
-    good = json.dumps(LINES["codex"][0])
+    good = json.dumps(LINES["weave"][0])
     path.write_text(f"\n\nnull\n7\n{{broken\n{good}\n{good[:20]}", "utf-8")
-    assert recognise_known(path) is named("codex")
+    assert recognise_known(path) is named("weave")
 
 
 def test_only_the_head_of_a_large_document_is_read(tmp_path):
-    step = {"action": "ls", "observation": "x" * 1000, "response": "r", "thought": "t"}
-    path = tmp_path / "large.traj"
-    path.write_text(json.dumps({"trajectory": [step] * (HEAD_BYTES // 500)}), "utf-8")
+    run = {"reward": True, "em": True, "f1": 1.0, "pred": "x" * 1000, "traj": []}
+    path = tmp_path / "large.json"
+    path.write_text(json.dumps(dict.fromkeys(map(str, range(HEAD_BYTES // 500)), run)), "utf-8")
     assert path.stat().st_size > 2 * HEAD_BYTES
-    assert recognise_known(path) is named("swe_agent")
+    assert recognise_known(path) is named("fireact")
 
 
 def test_a_first_line_longer_than_the_head(tmp_path):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from adp.converters.conformance import conformance
 from adp.converters.export import export
-from adp.converters.files import streams
+from adp.converters.files import members, streams
 from adp.converters.files.limits import ConvertLimits
 from adp.converters.files.tar import tar_members
 from adp.converters.inputs import collect
@@ -165,6 +165,19 @@ def test_damage_never_crashes(sound, data, tmp_path_factory):
         assert fault.startswith("the tar archive is damaged (")
 
 
+def test_what_follows_the_end_of_an_archive_is_reported(tmp_path):
+    """Two archives in one file, or a header whose block was lost."""
+    first, last = (tarred({f"{name}.jsonl": lines([chat(name)])}) for name in "ab")
+    path = tmp_path / "logs.tar"
+    for number, data in enumerate((first + last, first[:1024] + bytes(512) + last)):
+        path.write_bytes(data)
+        listed, damage = tar_members(str(path), len(data), number)
+        assert [member.name for member in listed] == ["a.jsonl"]
+        assert "more follows" in damage
+    path.write_bytes(first + bytes(100_000))
+    assert tar_members(str(path), len(first) + 100_000, 0)[1] == ""
+
+
 def test_a_name_that_is_larger_than_memory_is_not_read(tmp_path):
     info = tarfile.TarInfo("x")
     info.type, info.size = b"x", 1 << 40
@@ -227,3 +240,28 @@ def test_side_files_in_a_tar_archive(tmp_path, monkeypatch):
     store = converted(path, tmp_path / "s", ANY)
     rows = store.query("SELECT name FROM observations").to_pylist()
     assert [row["name"] for row in rows] == ["a.tar.zst/a/result.json"]
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_an_archive_that_changes_while_it_is_unpacked_is_one_rejected_record(
+    tmp_path, monkeypatch, gone
+):
+    """Others of the run are read; a run of nothing else says what happened."""
+    data = gzip.compress(tarred({"x.jsonl": lines([chat(1)])}))
+    path = put(tmp_path / "in" / "logs.tar.gz", data)
+    put(tmp_path / "in" / "other.jsonl", lines([chat(2)]))
+    chunks = members._chunks
+
+    def changing(source):
+        yield from chunks(source)
+        path.unlink() if gone else os.utime(path, ns=(1, 1))
+
+    monkeypatch.setattr(members, "_chunks", changing)
+    store = converted(tmp_path / "in", tmp_path / "s", ANY)
+    assert [t.source_file for t in store.trajectories()] == ["other.jsonl"]
+    what = "it is gone" if gone else "it changed while it was read; convert it again"
+    (reason,) = reasons(store)
+    assert what in reason
+    path.write_bytes(data)
+    with pytest.raises(InputError, match="it is gone" if gone else "it changed while"):
+        converted(path, tmp_path / "alone", ANY)

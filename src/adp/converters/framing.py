@@ -48,6 +48,8 @@ GATHERED = "_session"
 """Ends the name of a framing whose records are one together."""
 
 _CHUNK = 4 << 20
+_PIECE = 256 << 10
+_BETWEEN = b",\n"
 _BOM = b"\xef\xbb\xbf"
 _DEFAULT = ConvertLimits()
 
@@ -270,12 +272,17 @@ def _session(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> It
 
 def lines_as_array(data: bytes) -> bytes:
     """The lines of a file as one JSON array; blank ones are left out."""
-    lines = [line.strip(b" \t\r") for line in data.removeprefix(_BOM).split(b"\n")]
-    # The brackets go to two lines: a session may be large, and is copied once less so.
-    lines = list(filter(None, lines)) or [b""]
-    lines[0] = b"[" + lines[0]
-    lines[-1] += b"]"
-    return b",\n".join(lines)
+    data = data.removeprefix(_BOM)
+    parts, start = list[bytes](), 0
+    while start < len(data):  # piece by piece: the lines of one are still in the processor's cache
+        end = data.find(b"\n", start + _PIECE) + 1 or len(data)
+        lines = [line.strip(b" \t\r") for line in data[start:end].split(b"\n")]
+        parts.append(_BETWEEN.join(filter(None, lines)))
+        start = end
+    parts = list(filter(None, parts)) or [b""]
+    parts[0] = b"[" + parts[0]
+    parts[-1] += b"]"
+    return _BETWEEN.join(parts)
 
 
 def _text(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
@@ -301,15 +308,10 @@ def _side(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Itera
 
 
 def whole_file(source: InputStream, limits: ConvertLimits, end: int | None = None) -> Frame:
-    """A whole file as one record; only the beginning of one that is too large.
-
-    Args:
-        source: the file.
-        limits: limits of the conversion.
-        end: how many bytes are read at most.
-    """
+    """A whole file, or its first ``end`` bytes, as one record; of one too large the beginning."""
     text = Gathered(limits.record_bytes)
-    while part := source.file.read(_CHUNK if end is None else min(_CHUNK, end - text.size)):
+    most = _CHUNK if end is None or end > limits.record_bytes else end  # at once: copied once less
+    while part := source.file.read(most if end is None else min(most, end - text.size)):
         text.add(part)
     return Frame(text.data(), 1, 0, text.size, hash=text.hash())
 

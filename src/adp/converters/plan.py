@@ -6,6 +6,7 @@ writes the same store.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -227,7 +228,7 @@ def _in_list(item: InputFile, way: _Way, choice: _Choice) -> _Way:
 
 def _is_claimed(name: str, head: list[Frame]) -> bool:
     """Whether a format recognises a record."""
-    records = [_first_level(frame.data) for frame in head if not frame.error]
+    records = [first_level(frame.data) for frame in head if not frame.error]
     converter = formats.get(name)
     return any(converter.sniff(it) > Match.NO for it in records if it is not None)
 
@@ -275,7 +276,7 @@ def _recognise(item: InputFile, head: list[Frame], choice: _Choice) -> tuple[str
         except RecordError as error:
             text = error.reason
             continue
-        record = _first_level(frame.data)
+        record = first_level(frame.data)
         if record is None:
             continue
         keys = keys or [key for key in record if key != LIST_LINE]
@@ -292,10 +293,11 @@ def _recognise(item: InputFile, head: list[Frame], choice: _Choice) -> tuple[str
         forced = advice(choice.converters, head, choice.limits)
         return None, f"{NO_FORMAT} (the first record has the keys {', '.join(keys[:8])}){forced}"
     names = sorted(name for name, match in best.items() if match == top)
-    names = [it for it in names if not getattr(formats.get(it), "gives_way", False)] or names
     if known is not None and outranks(known, names):
         forced = advice([formats.get(name) for name in names], head, choice.limits)
         return None, f"{looks_like(known)}{forced}"
+    if len(names) > 1:
+        names = [name for name in names if not getattr(formats.get(name), "yields", False)] or names
     if len(names) > 1:
         raise AmbiguousFormatError(
             f"{item.label}: {' and '.join(names)} claim it equally; choose one for this file "
@@ -317,8 +319,22 @@ def _known(item: InputFile) -> KnownFormat | None:
     return next(iter(kinds_of(head)), None)
 
 
-def _first_level(data: bytes) -> dict[str, msgspec.Raw] | None:
-    """The first level of an object; a line that is a list, whole, under `LIST_LINE`."""
+def first_level(data: bytes) -> dict[str, msgspec.Raw] | None:
+    """The first level of an object; a line that is a list, whole, under `LIST_LINE`.
+
+    Args:
+        data: a record.
+
+    Returns:
+        Its keys and values as formats see them to recognise it; None when it is neither.
+    """
+    with contextlib.suppress(UnicodeDecodeError):
+        data.decode("utf-8")
+        return _values(data)
+    return _values(data.decode("utf-8", "replace").encode("utf-8"))  # what is read is rejected
+
+
+def _values(data: bytes) -> dict[str, msgspec.Raw] | None:
     if data.startswith(b"[") and jsontext.is_valid(data):
         return {LIST_LINE: msgspec.Raw(data)}
     try:

@@ -7,7 +7,7 @@ make no trajectories of their own. Several owners may share one; it still counts
 A name with ``*`` in it stands for inputs of the run: ``*`` for any characters but a slash, ``**``
 for any folders. So a file can own a folder of one file a message. A format with a method
 ``linked_files(source_file, data)`` says them by the contents of a file, and of the files that
-those lead to.
+those lead to; ``may_link(source_file)`` can say by the name alone that a file leads to none.
 """
 
 from __future__ import annotations
@@ -161,6 +161,9 @@ class _Links:
                 continue
             linked = getattr(formats.get(file.format), "linked_files", None)
             if linked is None or file.place.size > limits.record_bytes:
+                continue
+            may_link = getattr(formats.get(file.format), "may_link", None)
+            if may_link is not None and not may_link(file.source_file):
                 continue
             try:
                 with InputStream(file.place, limits) as source:

@@ -10,6 +10,7 @@ import msgspec
 
 from adp.converters.files.limits import ConvertLimits
 from adp.converters.frames import Frame
+from adp_schema import jsontext
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.losses import Losses
 from adp_schema.protocols import Converter, RawRecord
@@ -28,6 +29,8 @@ def no_object(head: Sequence[Frame]) -> str:
     if not head:
         return "it is an empty list, with no record in it"
     data = head[0].data.strip()
+    if data.startswith(b"{") and not jsontext.is_valid(data):
+        return "its first record is no whole JSON object; the file may be cut or damaged"
     if data.startswith(b"{"):
         return "its first records are objects without a key"
     if not data.startswith(b"["):

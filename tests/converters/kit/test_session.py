@@ -14,6 +14,7 @@ from adp.converters.kit.key_tables import copy_words, exit_code, take_columns
 from adp.converters.kit.logged_calls import LoggedCalls
 from adp.converters.kit.session import SessionLog
 from adp.converters.kit.source_object import SourceObject
+from adp.converters.kit.tree import split
 from adp.converters.kit.usage import RunningTotals
 from adp_schema.builder import RowBuilder
 from adp_schema.losses import Losses
@@ -152,3 +153,14 @@ def test_a_call_of_the_content_stands_once_and_equal_ids_of_a_list_twice():
         add_call(source(id="c", type="function", function={"name": "bake"}), step, known)
         add_call(source(id="d", type="function", function={"name": "bake"}), step, known)
     assert [call.columns["call_id"] for call in step.calls] == ["c", "d", "d"]
+
+
+def test_a_line_without_an_id_makes_no_branch():
+    """It stands behind the entry that it comes after, also where two lines leave that one."""
+    ids = ["a", "b", None, "c", "d", None]
+    line = split(ids, [None, "a", None, "b", "b", None])
+    assert line.entries == [0, 1, 2, 4, 5]
+    assert [(branch.entries, branch.after) for branch in line.branches] == [([3], 2)]
+    again = split(["a", "b", "c", "d"], [None, "a", "ROOT", "c"], root="ROOT")
+    assert again.entries == [2, 3]
+    assert [(branch.entries, branch.after) for branch in again.branches] == [([0, 1], None)]

@@ -24,8 +24,49 @@ def test_what_the_model_saw(tmp_path):
 
 
 def test_what_the_user_saw(tmp_path):
-    rows = Rows([EXAMPLES / "ui_messages.json"], tmp_path / "store")
-    assert rows.count("steps", "kind = 'event'") == 2
+    """A request is a turn with its tokens and the texts that follow it."""
+    folder = tmp_path / "task"
+    folder.mkdir()
+    (folder / "ui_messages.json").write_bytes((EXAMPLES / "ui_messages.json").read_bytes())
+    rows = Rows([folder], tmp_path / "store")
+    steps = rows.all("select source, kind, text, reasoning, tokens_in, tokens_out, tokens_cached,"
+                     " cost_usd from steps order by step")  # fmt: skip
+    assert [tuple(step.values()) for step in steps] == [
+        ("user", "message", "Knit a scarf", None, None, None, None, None),
+        ("agent", "llm_turn", "I count the wool.", "Wool first.", 500, 12, 200, 0.004),
+        ("environment", "event", None, None, None, None, None, None),
+        ("user", "message", "Make it blue", None, None, None, None, None),
+        ("agent", "llm_turn", None, None, None, None, None, None),
+    ]
+
+
+def test_requests_give_their_tokens_to_the_turns_of_the_conversation(tmp_path):
+    rows = Rows([EXAMPLES / "task_2"], tmp_path / "store")
+    turns = rows.all("select text, tokens_in, tokens_out, cost_usd from steps"
+                     " where source = 'agent' order by step")  # fmt: skip
+    assert [tuple(turn.values()) for turn in turns] == [
+        ("I look.", 150, 10, 0.01),
+        ("It is grey.", 200, 5, 0.02),
+    ]
+    assert rows.count("trajectories") == 1
+    assert rows.count("steps", "kind = 'event' and visibility = 'user'") == 6
+    assert rows.count("observations", "call is not null") == 1
+
+
+def test_requests_without_a_turn_are_in_the_totals(tmp_path):
+    """A request that was cut off has no turn; times, and places, tell the others."""
+    folder = tmp_path / "task"
+    folder.mkdir()
+    for name in ("api_conversation_history.json", "ui_messages.json"):
+        text = (EXAMPLES / "task_2" / name).read_text("utf-8")
+        entries = json.loads(text)
+        if name == "ui_messages.json":
+            entries.insert(4, {**entries[4], "ts": 1786000102500, "conversationHistoryIndex": 7})
+        (folder / name).write_text(json.dumps(entries), "utf-8")
+    rows = Rows([folder], tmp_path / "store")
+    assert rows.total("tokens_in") == 350
+    (run,) = rows.all("select * from trajectories")
+    assert (run["total_tokens_in"], run["total_tokens_out"]) == (550, 20)
 
 
 def test_calls_that_are_tags_in_the_text(tmp_path):

@@ -249,3 +249,19 @@ def test_a_store_of_paginated_files_joins_by_the_id_of_the_thread(tmp_path):
     assert sorted(store.query(sql)["kind"].to_pylist()) == ["continuation", "fork"]
     names = store.query("select name from tool_calls order by name")["name"].to_pylist()
     assert names == ["CommandExecution", "FileChange", "exec_command", "lookup"]
+
+
+def test_lines_of_other_surfaces_have_their_item_or_their_event_in_place_of_a_payload():
+    read = example("surface.jsonl")
+    assert [row["call_id"] for row in read["tool_calls"]] == ["ki-1", "kc-2"]
+    assert {row["call_id"]: row["text"] for row in read["observations"]} == {
+        "ki-1": "the red kite", "kc-2": "red, blue"}  # fmt: skip
+    texts = [(row["source"], row.get("text")) for row in read["steps"] if row["kind"] != "event"]
+    assert texts == [
+        ("user", "Which kites fly?"), ("agent", None), ("agent", "The red one flies.")]  # fmt: skip
+    read = example("protocol.jsonl")
+    (main,) = read["trajectories"]
+    assert main["source_id"].endswith("f2")
+    assert (main["agent_model"], main["total_tokens_in"]) == ("gpt-kite", 900)
+    assert [row["text"] for row in read["steps"] if row["source"] == "user"] == ["Count the kites."]
+    assert [row["text"] for row in read["observations"]] == ["blue red"]

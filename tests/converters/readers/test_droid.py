@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import adp
 from tests.converters.readers.real_files import Rows, real, silent
 
 EXAMPLES = Path(__file__).parent / "examples/droid"
@@ -75,3 +76,21 @@ def test_real_printed_sessions(path, tmp_path):
     assert rows.count("tool_calls") == kinds.count("tool_call")
     assert rows.count("observations", "call is not null") == kinds.count("tool_result")
     assert silent("droid", path) == []
+
+
+@pytest.mark.parametrize("name", ["droid", "pi"])
+def test_a_session_without_its_header_is_recognised(name, tmp_path):
+    """Such as one that another program cut; an unknown line in it makes no branch."""
+    path = EXAMPLES.parent / name / "session.jsonl"
+    lines = path.read_text("utf-8").splitlines()
+    lines.insert(3, '{"type": "of_the_future", "value": 1}')
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "data.jsonl").write_text("\n".join(lines[1:]), "utf-8")
+    whole = adp.convert([str(path)], str(tmp_path / "whole"))
+    cut = adp.convert([str(tmp_path / "logs")], str(tmp_path / "cut"))
+    assert set(
+        cut.query("select source_format from trajectories")["source_format"].to_pylist()
+    ) == {name}
+    for table in ("tool_calls", "observations", "all_trajectories"):
+        sql = f"select count(*) as n from {table}"
+        assert cut.query(sql).to_pylist() == whole.query(sql).to_pylist()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import adp
 from adp.converters.framing import lines_as_array
 from tests.converters.readers.real_files import Rows
 from tests.converters.readers.test_readers import EXAMPLES
@@ -70,6 +71,22 @@ def test_what_was_taken_back_is_a_branch_and_a_new_history_an_edit():
         "Summary: the pond is deep and cold.", "Thank you for all of that"]  # fmt: skip
 
 
+def test_patches_change_a_message_and_its_calls():
+    read = rows(FOLDER / "patches.jsonl")
+    calls = [(row["call_id"], row["status"]) for row in read["tool_calls"]]
+    assert calls == [("l-1", "success"), ("l-2", "success"), ("l-3", "cancelled")]
+    results = {row["call_id"]: row["text"] for row in read["observations"]}
+    assert results == {"l-1": "a rowing boat", "l-2": "two sailing boats"}
+    first, second = (row for row in read["steps"] if row["source"] == "agent")
+    assert (first["tokens_in"], first["tokens_out"]) == (400, 20)
+    assert "executing" in first["extra"]
+    assert second["text"] == "Three boats are on it."
+    assert "later" in second["extra"]
+    [main] = read["trajectories"]
+    kept = [patch["$patch"] for patch in json.loads(main["extra"])["$$set"]]
+    assert [patch["id"] for patch in kept] == ["g1", "g9"]
+
+
 def test_an_unknown_id_takes_back_everything():
     read = rows(FOLDER / "chats/pond-0002/session-b.jsonl")
     main, branch = read["trajectories"]
@@ -119,3 +136,13 @@ def test_checkpoints(file, calls, results, tmp_path):
     store = Rows([EXAMPLES / f"gemini_checkpoint/{file}.json"], tmp_path / "store")
     assert store.count("calls") == calls
     assert store.count("observations", "call is not null") == results
+
+
+def test_a_document_without_the_id_of_its_session_is_recognised(tmp_path):
+    document = json.loads((FOLDER / "document.json").read_text("utf-8"))
+    document["sessionId"] = None
+    path = tmp_path / "session.json"
+    path.write_text(json.dumps(document), "utf-8")
+    store = adp.convert([str(path)], str(tmp_path / "store"))
+    formats = store.query("select distinct source_format from trajectories").to_pylist()
+    assert formats == [{"source_format": "gemini_cli"}]

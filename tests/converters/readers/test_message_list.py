@@ -1,4 +1,4 @@
-"""Lists of messages and of items by themselves."""
+"""Chat messages with nothing around them, against a plain walk over the raw JSON."""
 
 from __future__ import annotations
 
@@ -6,77 +6,67 @@ import json
 
 import pytest
 
-from adp.converters.registry import formats
-from adp.workflows.doctor import diagnose
-from adp_schema import jsontext
-from adp_schema.protocols import Match
-from tests.converters.readers.samples_store import convert, example, numbers, real
-from tests.fuzz.readers import EXAMPLES
+import adp
+from adp_schema.errors import InputError
+from tests.converters.readers.real_files import Rows, real
+from tests.converters.readers.stores import EXAMPLES
+
+FOLDER = EXAMPLES / "message_list"
 
 
-def test_messages_with_their_calls():
-    rows = example("message_list", "chat.json")
-    assert [step["source"] for step in rows["steps"]] == ["system", "user", "agent", "agent"]
-    assert rows["steps"][2]["reasoning"] == "Look."
-    assert [call["name"] for call in rows["tool_calls"]] == ["get_rain", "get_wind"]
-    assert [(it["text"], it["call"]) for it in rows["observations"]] == [
-        ("calm", 1),
-        ("no rain", 0),
-    ]
+def walk(messages):
+    """Steps, calls and results of a list of messages."""
+    steps = calls = results = 0
+    for message in messages:
+        content = message.get("content")
+        blocks = content if isinstance(content, list) else []
+        kinds = [block.get("type") for block in blocks]
+        calls += len(message.get("tool_calls") or []) + kinds.count("tool_use")
+        results += (message["role"] == "tool") + kinds.count("tool_result")
+        steps += message["role"] != "tool" and (not kinds or set(kinds) != {"tool_result"})
+    return steps, calls, results
 
 
-def test_items_are_turns():
-    rows = example("message_list", "items.json")
-    assert [step["source"] for step in rows["steps"]] == ["user", "agent", "agent"]
-    assert rows["observations"][0]["call"] == 0
+def counts(rows):
+    return rows.count("steps"), rows.count("tool_calls"), rows.count("observations")
 
 
-def test_lists_are_trajectories_of_their_own():
-    rows = example("message_list", "lists.json")
-    assert len(rows["trajectories"]) == 2
-    assert len(rows["steps"]) == 5
+def test_lines_and_a_list(tmp_path):
+    lines = list(map(json.loads, (FOLDER / "calls.jsonl").read_text().splitlines()))
+    assert counts(Rows([FOLDER / "calls.jsonl"], tmp_path / "lines")) == walk(lines)
+    printed = json.loads((FOLDER / "printed.json").read_bytes())
+    assert counts(Rows([FOLDER / "printed.json"], tmp_path / "list")) == walk(printed)
 
 
-@pytest.mark.parametrize("form", ["lines", "list a line", "page", "items"])
-def test_forms(form, tmp_path):
-    messages = json.loads((EXAMPLES / "message_list" / "chat.json").read_text())
-    text = {
-        "lines": "".join(json.dumps(message) + "\n" for message in messages),
-        "list a line": json.dumps(messages) + "\n",
-        "page": json.dumps({"object": "list", "data": messages, "has_more": False}),
-        "items": json.dumps({"items": messages}),
-    }[form]
-    path = tmp_path / ("talk.jsonl" if form in ("lines", "list a line") else "talk.json")
-    path.write_text(text, encoding="utf-8")
-    (file,) = diagnose([str(path)]).files
-    assert (file.format, file.trajectories) == ("message_list", 1)
-    assert (file.steps, file.calls, file.answered) == (4, 2, 2)
+def test_a_list_a_line_is_a_trajectory(tmp_path):
+    rows = Rows([FOLDER / "lists.jsonl"], tmp_path / "store")
+    lists = list(map(json.loads, (FOLDER / "lists.jsonl").read_text().splitlines()))
+    assert rows.count("trajectories") == len(lists)
+    assert counts(rows) == tuple(map(sum, zip(*map(walk, lists), strict=True)))
+    assert rows.count("media") == 1
 
 
-@pytest.mark.parametrize(
-    "record",
-    [
-        {"role": "user", "content": "hi", "timestamp": 1},
-        {"role": "user"},
-        {"role": "human", "content": "hi"},
-        {"type": "function_call", "name": "a", "sessionId": "s"},
-        {"type": "message", "uuid": "u", "role": "user", "content": "hi"},
-    ],
-)
-def test_lines_of_logs_are_left_alone(record):
-    values = jsontext.decode_object(json.dumps(record).encode())
-    assert formats.get("message_list").sniff(values) == Match.NO
+def test_reasoning_tokens_and_what_no_column_holds(tmp_path):
+    rows = Rows([FOLDER / "calls.jsonl"], tmp_path / "store")
+    turns = rows.all("select reasoning r, tokens_in i, extra x from steps where source = 'agent'")
+    assert [turn["r"] for turn in turns] == ["I count the lines.", "One of them is the head."]
+    assert (turns[1]["i"], json.loads(turns[1]["x"])) == (31, {"mood": "calm"})
 
 
-def test_real_files_by_a_plain_walk(tmp_path):
-    for number, path in enumerate(real("datasets_new/webvoyager/task*.json")):
-        messages = json.loads(path.read_bytes())
-        sql = convert(path, tmp_path / str(number), "message_list")
-        assert sql("select count(*) n from steps")[0]["n"] == len(messages)
-        assert numbers(sql) == (0, 0, 0)
-        blocks = [it for message in messages if isinstance(message["content"], list)
-                  for it in message["content"]]  # fmt: skip
-        images = sum(block["type"] == "image_url" for block in blocks)
-        query = """select coalesce(sum(len(regexp_extract_all(content, '"type": ?"media"'))), 0) n
-            from steps"""
-        assert sql(query)[0]["n"] == images
+def test_a_format_with_keys_of_its_own_comes_first(tmp_path):
+    line = {"role": "user", "content": "hi", "timestamp": "2026-01-02T03:04:05"}
+    (tmp_path / "conversation.jsonl").write_text(json.dumps(line) + "\n")
+    rows = Rows([tmp_path / "conversation.jsonl"], tmp_path / "store")
+    assert rows.value("select source_format from trajectories") == "gptme"
+
+
+def test_other_objects_with_a_role_are_left_alone(tmp_path):
+    (tmp_path / "a.jsonl").write_text(json.dumps({"role": "poet", "content": "hi"}) + "\n")
+    with pytest.raises(InputError):
+        adp.convert([str(tmp_path / "a.jsonl")], str(tmp_path / "store"))
+
+
+@pytest.mark.parametrize("path", real("datasets_new/webvoyager/task*.json"))
+def test_real_lists(path, tmp_path):
+    messages = json.loads(path.read_bytes())
+    assert counts(Rows([path], tmp_path / "store")) == walk(messages)

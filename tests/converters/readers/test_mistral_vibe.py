@@ -14,7 +14,7 @@ FOLDER = EXAMPLES / "mistral_vibe"
 
 @pytest.fixture
 def ask(tmp_path):
-    return convert(FOLDER, tmp_path / "store")
+    return convert(FOLDER / "session_20260501_1", tmp_path / "store")
 
 
 def test_messages_calls_and_results(ask):
@@ -62,3 +62,20 @@ def test_real_sessions(tmp_path):
         assert run["source_id"] == meta["session_id"]
         assert run["total_tokens_in"] == meta["stats"]["session_prompt_tokens"]
         assert run["total_tokens_out"] == meta["stats"]["session_completion_tokens"]
+
+
+def test_the_document_of_an_early_session(tmp_path):
+    ask = convert(FOLDER / "session_20251210_1.json", tmp_path / "document")
+    assert numbers(ask) == (1, 1, 1)
+    (run,) = ask("select agent_name, session_id, agent_model, total_tokens_in from trajectories")
+    assert tuple(run.values()) == ("mistral-vibe", "vibe-early", "mill-small", 100)
+
+
+def test_a_printed_list_of_messages_with_ids(tmp_path):
+    path = tmp_path / "printed.json"
+    messages = [{"role": "user", "content": "Grind", "message_id": "p-1"},
+                {"role": "assistant", "content": "Done.", "message_id": "p-2"}]  # fmt: skip
+    path.write_text(json.dumps(messages), "utf-8")
+    ask = convert(path, tmp_path / "store")
+    assert ask("select agent_name from trajectories") == [{"agent_name": "mistral-vibe"}]
+    assert len(ask("select * from steps")) == 2

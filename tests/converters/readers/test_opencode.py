@@ -125,3 +125,33 @@ def test_real_rows(path, tmp_path):
 def test_files_of_the_old_folder_are_named(path, tmp_path):
     rows = Rows([path], tmp_path / "store")
     assert rows.manifest.counts.skipped == 1
+
+
+def test_a_part_that_is_printed_again_is_read_once(tmp_path):
+    rows = Rows([EXAMPLES / "updates.jsonl"], tmp_path / "store")
+    assert rows.all("select name, status from tool_calls") == [
+        {"name": "bash", "status": "completed"}
+    ]
+    assert rows.all("select text, exit_code from observations") == [
+        {"text": "oars", "exit_code": 0}
+    ]
+    assert rows.all("select text from steps") == [{"text": "I look into it."}]
+    assert rows.total("tokens_out") == 3
+
+
+def test_events_of_the_server_are_messages_with_their_last_parts(tmp_path):
+    rows = Rows([EXAMPLES / "server.jsonl"], tmp_path / "store")
+    main, agent = rows.all("select * from all_trajectories order by seq")
+    assert (main["session_id"], main["agent_model"]) == ("ses_srv1", "oak-1")
+    assert (agent["session_id"], agent["branch_kind"]) == ("ses_srv2", "subagent")
+    steps = rows.all("select seq, source, text from steps where kind <> 'event' order by seq, step")
+    assert [(row["seq"], row["source"], row["text"]) for row in steps] == [
+        (main["seq"], "user", "How many oaks?"),
+        (main["seq"], "agent", None),
+        (agent["seq"], "user", "count"),
+        (agent["seq"], "agent", "Seven."),
+    ]
+    assert rows.all("select status from tool_calls") == [{"status": "completed"}]
+    assert rows.all("select text from observations") == [{"text": "Seven."}]
+    assert rows.total("tokens_in") == 50
+    assert rows.value("select target_session_id from links") == "ses_srv2"

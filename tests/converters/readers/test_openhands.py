@@ -6,8 +6,10 @@ import json
 
 import pytest
 
+import adp
 from tests.converters.readers.samples_store import convert, example, numbers, real
 from tests.fuzz.leaves import read_lines
+from tests.fuzz.readers import EXAMPLES
 
 
 def test_a_response_is_one_step_with_all_its_calls():
@@ -92,6 +94,42 @@ def test_a_folder_of_events():
     )
 
 
+def _branches(leaf):
+    path = EXAMPLES / "openhands_v1" / "branches.jsonl"
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    state = {"id": "c-2", "agent": {"llm": {"model": "m"}}, "workspace": {}}
+    state["leaf_event_id"] = next(line["id"] for line in lines if line["id"].endswith(leaf))
+    sides = {f"events/event-{99990 + place}-x.json": json.dumps(line).encode()
+             for place, line in enumerate(lines)}  # fmt: skip
+    return read_lines("openhands_v1", json.dumps(state).encode(), sides).rows, lines
+
+
+@pytest.mark.parametrize(
+    ("leaf", "main"), [("14", "9 bytes."), ("17", "What is to be done?"), ("08", "It is big.bin.")]
+)
+def test_branches_of_events(leaf, main):
+    """The main line leads to the event that the state names; nothing is lost or comes twice."""
+    rows, lines = _branches(leaf)
+    assert len(rows["trajectories"]) == 3
+    assert [step["text"] for step in rows["steps"] if step["seq"] == 0][-1] == main
+    assert rows["trajectories"][0]["session_id"] == "c-2"
+    calls = [line["tool_call_id"] for line in lines if line["kind"] == "ActionEvent"]
+    assert sorted(it["call_id"] for it in rows["tool_calls"]) == calls
+    assert sorted(it["call_id"] for it in rows["observations"] if it["call"] == 0) == calls
+    texts = [step["text"] for step in rows["steps"] if step["kind"] != "event"]
+    written = [line["llm_message"]["content"][0]["text"] for line in lines if "llm_message" in line]
+    assert sorted(text for text in texts if text in written) == sorted(written)
+    spent = {step["response_id"]: (step["tokens_in"], step["tokens_out"])
+             for step in rows["steps"] if step["response_id"]}  # fmt: skip
+    assert spent == {"resp-t1": (100, 10), "resp-t2": (200, 20), "resp-t4": (400, 50),
+                     "resp-t5": (100, 10)}  # fmt: skip
+    (edit,) = [step for step in rows["steps"] if step["kind"] == "context_edit"]
+    assert (edit["edit_from"], edit["edit_to"]) == (4, edit["step"])
+    kinds = [(it["branch_kind"], it["parent_step"]) for it in rows["trajectories"][1:]]
+    assert {kind for kind, _ in kinds} == {"rewind"}
+    assert sorted(start for _, start in kinds) == [0, 4]
+
+
 def test_rows_of_evaluations():
     rows = example("openhands_output", "output.jsonl", 0)
     (main,) = rows["trajectories"]
@@ -143,3 +181,26 @@ def test_real_files(number, tmp_path):
     if responses:
         spent = sum(it["usage"]["prompt_tokens"] for it in responses.values())
         assert sql("select sum(tokens_in) n from steps")[0]["n"] == spent
+
+
+def test_the_state_beside_the_events_has_the_tokens_of_each_response(tmp_path):
+    """Events of a folder have none; the state names them by the id of the response."""
+    folder = tmp_path / "conversation"
+    (folder / "events").mkdir(parents=True)
+    usage = {"prompt_tokens": 90, "completion_tokens": 7, "cache_read_tokens": 40,
+             "cache_write_tokens": 0, "reasoning_tokens": 3, "response_id": "r-1"}  # fmt: skip
+    metrics = {"model_name": "m", "accumulated_cost": 0.5, "token_usages": [usage],
+               "accumulated_token_usage": usage, "costs": [{"cost": 0.5}]}  # fmt: skip
+    state = {"id": "c-1", "agent": {"llm": {"model": "m"}}, "workspace": {"working_dir": "/w"},
+             "stats": {"usage_to_metrics": {"agent": metrics}}}  # fmt: skip
+    (folder / "base_state.json").write_text(json.dumps(state))
+    stamp = {"timestamp": "2026-03-01T10:00:00", "llm_response_id": "r-1"}
+    event = {"id": "e-1", "source": "agent", "kind": "MessageEvent", **stamp,
+             "llm_message": {"role": "assistant", "content": "Hi."}}  # fmt: skip
+    (folder / "events" / "event-00000-e-1.json").write_text(json.dumps(event))
+    adp.convert([str(folder)], str(tmp_path / "store"))
+    (step,) = adp.query(str(tmp_path / "store"), "select * from steps").to_pylist()
+    assert (step["tokens_in"], step["tokens_out"], step["tokens_reasoning"]) == (90, 7, 3)
+    assert step["cost_usd"] == 0.5
+    (run,) = adp.query(str(tmp_path / "store"), "select * from trajectories").to_pylist()
+    assert (run["total_tokens_in"], run["total_cost_usd"]) == (90, 0.5)

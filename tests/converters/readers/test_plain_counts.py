@@ -6,6 +6,7 @@ For readers whose tests do not count them elsewhere; over the examples, and real
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,23 @@ def crush(values: list[dict[str, Any]]) -> Counts:
         "calls": blocks(parts, "tool_call"),
         "results": blocks(parts, "tool_result"),
         "turns": sum(it["role"] == "assistant" for it in messages),
+        "prompts": sum(it["role"] == "user" for it in messages),
+        "prompt_total": sum(it["sessions"].get("prompt_tokens") or 0 for it in values),
         "total": sum(it["sessions"].get("completion_tokens") or 0 for it in values),
+        "links": sum(bool(it["sessions"].get("parent_session_id")) for it in values),
+    }
+
+
+def claude_workflow(values: list[dict[str, Any]]) -> Counts:
+    """Lines of a journal, or the entries of a run; an agent is linked once."""
+    entries = [it for value in values for it in value.get("workflowProgress", [value])]
+    return {
+        "events": len(entries),
+        "links": len({it["agentId"] for it in entries if it.get("agentId")}),
+        "texts": sum(
+            isinstance(it.get("result"), str) or any(key in it for key in ("label", "title"))
+            for it in entries
+        ),
     }
 
 
@@ -142,13 +159,25 @@ def openhands_output(values: list[dict[str, Any]]) -> Counts:
 
 
 def swe_agent_rows(values: list[dict[str, Any]]) -> Counts:
-    lines = [line for it in values for line in it["trajectory"]]
-    return {
-        "turns": sum(line["role"] == "ai" for line in lines),
-        "messages": len(lines),
-    }
+    """A fence in a turn is a call, and what the user says after it the result."""
+    calls = results = prompts = turns = 0
+    for value in values:
+        is_open = False
+        for line in value["trajectory"]:
+            if line["role"] == "ai":
+                turns += 1
+                is_open = len(re.findall("^[ ]*```", line["text"] or "", re.MULTILINE)) > 1
+                calls += is_open
+            elif line["role"] == "user":
+                results, prompts = results + is_open, prompts + (not is_open)
+                is_open = False
+    messages = sum(len(value["trajectory"]) for value in values)
+    return {"calls": calls, "results": results, "prompts": prompts, "turns": turns,
+            "messages": messages}  # fmt: skip
 
 
+journal = claude_workflow
+_WORKFLOW = "claude_workflow/3a3a0000-0000-4000-8000-000000000001"
 FILES = {
     pi: ("pi/session.jsonl", "formats*/pi/*.jsonl", "formats*/openclaw/*session.jsonl"),
     amp: ("amp/thread.json",),
@@ -158,7 +187,19 @@ FILES = {
     gemini_cli: ("gemini_cli/document.json", "formats*/gemini_cli/*.json"),
     chat_completions: ("chat_completions/log.jsonl",),
     openhands_output: ("openhands_output/output.jsonl",),
-    swe_agent_rows: ("swe_agent_rows/rows.jsonl",),
+    swe_agent_rows: (
+        "swe_agent_rows/rows.jsonl",
+        "adp_v1/nebius*/sample_raw.json",
+        "datasets_new/adp_nebius*/sample_raw.json",
+    ),
+    claude_workflow: (
+        f"{_WORKFLOW}/workflows/wf_loom.json",
+        "formats*/claude_code/*/*/workflows/*.json",
+    ),
+    journal: (
+        f"{_WORKFLOW}/subagents/workflows/wf_loom/journal.jsonl",
+        "formats*/claude_code/*/*/subagents/workflows/*/journal.jsonl",
+    ),
 }
 CASES = [
     pytest.param(count, path, id=f"{count.__name__}-{path.name}")
@@ -177,6 +218,11 @@ def test_the_store_has_what_the_raw_file_has(count, path, tmp_path):
         "results": "select count(*) from observations",
         "turns": f"select count(*) from {steps} and source = 'agent'",
         "tokens": f"select coalesce(sum(tokens_out), 0) from {steps}",
+        "prompts": f"select count(*) from {steps} and source = 'user'",
+        "events": f"select count(*) from {steps} and kind = 'event'",
+        "texts": f"select count(*) from {steps} and kind = 'event' and text is not null",
+        "links": "select count(*) from links",
+        "prompt_total": "select coalesce(sum(total_tokens_in), 0) from trajectories",
         "prompt": f"select coalesce(sum(tokens_in), 0) from {steps}",
         "total": "select coalesce(sum(total_tokens_out), 0) from trajectories",
         "agents": "select count(*) from all_trajectories where branch_kind = 'subagent'",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.converters.readers.real_files import Rows
@@ -80,3 +82,42 @@ def test_tokens_of_the_run(file, tokens, tmp_path):
     (row,) = store(tmp_path, file).all("select * from trajectories")
     names = ("total_tokens_in", "total_tokens_out", "total_tokens_cached")
     assert tuple(row[name] for name in names) == tokens
+
+
+@pytest.mark.parametrize(
+    ("file", "agent", "answer", "tokens"),
+    [
+        (
+            "gemini_stream_json/answer.json",
+            "gemini-cli",
+            "The tower is 40 metres high.",
+            (1000, 68),
+        ),
+        ("claude_stream_json/answer.json", "claude-code", "The barn has two doors.", (123, 9)),
+        ("claude_stream_json/list.json", "qwen-code", "There are two doors.", (620, 20)),
+        ("cursor_stream_json/answer.json", "cursor", "The mill has four sails.", (80, 12)),
+    ],
+)
+def test_the_output_json_holds_the_answer(file, agent, answer, tokens, tmp_path):
+    rows = store(tmp_path, file)
+    assert texts(rows)[-1] == ("agent", answer, None)
+    (run,) = rows.all("select * from trajectories")
+    assert (run["agent_name"], run["final_answer"], run["terminated"]) == (agent, answer, True)
+    assert (run["total_tokens_in"], run["total_tokens_out"]) == tokens
+
+
+def test_the_output_json_of_a_run_that_failed(tmp_path):
+    rows = store(tmp_path, "gemini_stream_json/failed.json")
+    (run,) = rows.all("select * from trajectories")
+    assert (run["error_type"], run["terminated"]) == ("FatalAuthenticationError", False)
+    assert run["session_id"] == "tower-0008"
+
+
+def test_the_agent_of_lines_that_others_print_like_claude_code(tmp_path):
+    path = tmp_path / "amp.jsonl"
+    lines = [{"type": "system", "subtype": "init", "cwd": "/srv", "session_id": "T-1",
+              "tools": ["Bash"], "mcp_servers": []},
+             {"type": "result", "subtype": "success", "is_error": False, "num_turns": 1,
+              "result": "Done.", "session_id": "T-1"}]  # fmt: skip
+    path.write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    assert Rows([path], tmp_path / "store").value("select agent_name from trajectories") == "amp"

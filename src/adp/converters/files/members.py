@@ -15,6 +15,7 @@ from adp.converters.files.streams import InputPlace, InputStream, check_unchange
 from adp.converters.files.tar import is_header, tar_members
 from adp.converters.files.walk import is_tar_name
 from adp.core.input_files import open_file
+from adp_schema.errors import ChangedInputError
 from adp_schema.ids import digest
 
 _BLOCK = 512
@@ -104,15 +105,16 @@ def zip_listing(place: InputPlace) -> ArchiveListing:
     """
     try:
         infos = archives.members(place.path, place.size, place.mtime_ns)
+        fault = archives.directory_fault(place.path, infos)
     except (OSError, zipfile.BadZipFile, NotImplementedError, ValueError) as error:
         return ArchiveListing([], f"the zip archive is damaged ({error})")
     members = []
     for index, info in enumerate(infos):
         inside = InputPlace(place.path, place.size, place.mtime_ns, index, info.compress_size)
         label = info.filename.encode("utf-8", "backslashreplace").decode()
-        if not info.is_dir():
+        if not label.endswith("/"):
             members.append(ArchiveMember(_label(label), inside, archives.member_fault(info)))
-    return ArchiveListing(members)
+    return ArchiveListing(members, fault)
 
 
 def tar_listing(place: InputPlace, kind: str, unpacking: Unpacking) -> ArchiveListing:
@@ -124,7 +126,6 @@ def tar_listing(place: InputPlace, kind: str, unpacking: Unpacking) -> ArchiveLi
         unpacking: where it is unpacked when it is compressed.
 
     Raises:
-        InputError: it changed while it was unpacked.
         OSError: there is no room to unpack it.
     """
     fault = ""
@@ -134,6 +135,8 @@ def tar_listing(place: InputPlace, kind: str, unpacking: Unpacking) -> ArchiveLi
                 return ArchiveListing([], "a compressed tar archive; unpack it first")
             place, fault = _unpacked(replace(place, compression=kind), unpacking)
         listed, damage = tar_members(place.path, place.size, place.mtime_ns)
+    except ChangedInputError as change:
+        return ArchiveListing([], f"{change.reason}; convert it again")
     except OSError as error:
         return ArchiveListing([], f"it cannot be read: {error.strerror or error}")
     members = [

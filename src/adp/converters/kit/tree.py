@@ -24,17 +24,22 @@ class EntryLine:
 
 
 def split(
-    ids: Sequence[str | None], parents: Sequence[str | None], leaf: int | None = None
+    ids: Sequence[str | None],
+    parents: Sequence[str | None],
+    leaf: int | None = None,
+    root: str | None = None,
 ) -> EntryLine:
     """Cut a tree of entries into the line that leads to a leaf and the lines that leave it.
 
-    An entry without an id, or with a parent that is not there, follows the entry before it. A
-    circle of parents is cut where it would close.
+    An entry without an id, or with a parent that is not there, follows the entry before it. So
+    what follows that one comes after both, and no entry without an id is a branch. A circle of
+    parents is cut where it would close.
 
     Args:
         ids: the id of each entry, in the order of the log.
         parents: the id of the entry that each one follows.
         leaf: place of the entry that the main line ends with; None is the last one.
+        root: the parent of an entry that follows none, even when others stand before it.
 
     Returns:
         The main line; its branches, theirs, and so on, in the order of the log.
@@ -43,18 +48,29 @@ def split(
         return EntryLine()
     places: dict[str, int] = {}
     before: list[int | None] = []
+    named = 0
+    ends: dict[int, int] = {}  # of an entry, the last one without an id that stands behind it
     for place, (name, parent) in enumerate(zip(ids, parents, strict=True)):
         known = places.get(parent) if parent is not None else None
-        before.append(known if known is not None else (place - 1 if place else None))
+        known = None if known is None else ends.get(known, known)
+        is_root = not place or (root is not None and parent == root)
+        before.append(known if known is not None else (None if is_root else place - 1))
         if name is not None:
             places.setdefault(name, place)
+            named = place
+        elif known is None and place:
+            ends[named] = place
     children: list[list[int]] = [[] for _ in ids]
     for place, previous in enumerate(before):
         if previous is not None:
             children[previous].append(place)
     main = _path_to(len(ids) - 1 if leaf is None else leaf, before)
-    line = EntryLine(main)
-    _add_branches(line, children, set(main))
+    line, taken = EntryLine(main), set(main)
+    for place, previous in enumerate(before):
+        if previous is None and place not in taken:
+            line.branches.append(_line_from(place, None, children, taken))
+    for start in (line, *line.branches):
+        _add_branches(start, children, taken)
     return line
 
 
@@ -67,20 +83,26 @@ def _path_to(place: int, before: Sequence[int | None]) -> list[int]:
     return path[::-1]
 
 
+def _line_from(
+    start: int, after: int | None, children: Sequence[Sequence[int]], taken: set[int]
+) -> EntryLine:
+    """The line that begins with an entry, along the last children that are on no line yet."""
+    line = EntryLine([start], after=after)
+    taken.add(start)
+    while following := [child for child in children[line.entries[-1]] if child not in taken]:
+        line.entries.append(following[-1])
+        taken.add(following[-1])
+    return line
+
+
 def _add_branches(main: EntryLine, children: Sequence[Sequence[int]], taken: set[int]) -> None:
-    """Hang what is not on a line to the line that it leaves, each along its last children."""
+    """Hang what is not on a line to the line that it leaves."""
     todo = [main]
     while todo:
         line = todo.pop()
         for place in line.entries:
             for start in children[place]:
-                if start in taken:
-                    continue
-                branch = EntryLine([start], after=place)
-                taken.add(start)
-                while following := [child for child in children[branch.entries[-1]]
-                                    if child not in taken]:  # fmt: skip
-                    branch.entries.append(following[-1])
-                    taken.add(following[-1])
-                line.branches.append(branch)
-                todo.append(branch)
+                if start not in taken:
+                    branch = _line_from(start, place, children, taken)
+                    line.branches.append(branch)
+                    todo.append(branch)

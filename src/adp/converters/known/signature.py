@@ -16,6 +16,8 @@ Test = Callable[[Any], bool]
 
 CHAT = frozenset({"openai_chat"})
 SHAREGPT = frozenset({"sharegpt"})
+LINES = frozenset({"mistral_vibe"})
+"""Formats that read a chat whose messages are lines, and not the items of a list."""
 
 
 @dataclass(frozen=True)

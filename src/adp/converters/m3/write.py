@@ -17,7 +17,7 @@ from adp.converters.m3.read import verdict_of
 from adp.converters.m3.write_native import Rows, WrittenTurn, native_turn
 from adp.converters.m3.write_other import foreign_turns
 from adp.converters.m3.write_parts import Item, M3Parts
-from adp.converters.unwritten_columns import report_columns
+from adp.converters.unwritten_columns import REASON, report_columns
 from adp.converters.writing import add_losses, is_seen, leave_out, observations_of, report_beside
 from adp_schema import jsontext
 from adp_schema.extra_column import Extra, original
@@ -135,6 +135,8 @@ class M3Writer:
             self._message(path, step, usual if role is None else role)
         for n, call in enumerate(step.calls):
             report_columns(call, frozenset(), f"{path}.calls[{n}]", self._losses)
+            if call.name is None:  # the call is lost with what it has
+                self._losses.add(f"{path}.calls[{n}].name", REASON)
         for where, row in rows:
             self._message(where, row, k.OBSERVATION)
 

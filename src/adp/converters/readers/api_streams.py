@@ -20,7 +20,7 @@ from adp.converters.kit.drafts import merge_extra
 from adp.converters.kit.lines import json_lines
 from adp.converters.kit.session import LogReader, SessionLog, inner, word
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.reading import BRACE
+from adp.converters.reading import BRACE, BRACKET
 from adp_schema import jsontext
 from adp_schema.errors import RecordError
 from adp_schema.protocols import Match
@@ -31,13 +31,14 @@ class Streams(SessionLog):
 
     def read_lines(self) -> None:
         """Join events to replies, and read those."""
+        single = jsontext.first_byte(self.record.data) != BRACKET
         items, broken = json_lines(self.record, self.builder, self.losses)
         events: list[dict[str, Any]] = []
         others: list[SourceObject] = []
         for number, item in enumerate(items):
             if jsontext.first_byte(item) != BRACE:
                 raise RecordError("expected an event", f"$[{number}]")
-            source = SourceObject(item, f"$[{number}]", self.losses)
+            source = SourceObject(item, "$" if single else f"$[{number}]", self.losses)
             if is_event(source.word("type"), source.word("object")):
                 events.append(msgspec.json.decode(item))
                 reason = "an event of a stream, joined with the others to the reply that they tell"

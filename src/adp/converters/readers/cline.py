@@ -1,24 +1,37 @@
 """Tasks of Cline and Roo Code: ``api_conversation_history.json`` and ``ui_messages.json``.
 
 The first is a list of Anthropic messages, what the model saw; the second is what the user saw,
-which becomes events. Calls are blocks, or tags in the text (see `cline_calls`).
+with the tokens of each request (see `cline_ui`). Calls are blocks, or tags in the text (see
+`cline_calls`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar
 
 from msgspec import Raw
 
 from adp.converters.kit.drafts import StepDraft, merge_extra
 from adp.converters.kit.key_tables import take_columns
+from adp.converters.kit.media_blocks import take_references
 from adp.converters.kit.session import LogReader, SessionLog, first_item, inner, word
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.usage import UsageKeys, take_usage
+from adp.converters.kit.usage import UsageKeys, add_totals, take_usage
 from adp.converters.readers.cline_calls import add_calls, take_results
+from adp.converters.readers.cline_ui import (
+    PROMPTS,
+    REQUEST,
+    TEXTS,
+    ClineRequest,
+    assign,
+    entries_of,
+    request_of,
+)
 from adp.converters.reading import BRACKET, NUMBER
 from adp_schema import jsontext
+from adp_schema.model import Columns
 from adp_schema.protocols import Match
 
 USAGE = UsageKeys(
@@ -28,6 +41,7 @@ USAGE = UsageKeys(
     cost=("cost",),
 )
 
+UI = "ui_messages.json"
 TOTALS = {
     "total_tokens_in": "tokensIn",
     "total_tokens_out": "tokensOut",
@@ -44,9 +58,19 @@ class ClineTask(SessionLog):
     kept: ClassVar[frozenset[str]] = frozenset({"say", "ask", "reasoning", "task_started"})
     time_keys: ClassVar[tuple[str, ...]] = ("ts",)
 
+    def set_up(self) -> None:
+        """Make what joins requests to turns."""
+        self._turns: list[tuple[StepDraft, int | None, int]] = []
+        self._messages = 0
+        self._request: StepDraft | None = None
+        self._has_prompt = False
+
     def finish(self) -> None:
-        """What lies beside the conversation: its models, and what the task took."""
+        """What lies beside the conversation: its models, and what the task and its turns took."""
         columns = self.run.columns
+        sides = dict(self.record.side_files)
+        seen = {path: sides.pop(path) for path in [*sides] if path.rpartition("/")[2] == UI}
+        self.record = replace(self.record, side_files=sides)
         for path, source in self.side_objects():
             for used in source.copy().objects("model_usage"):
                 columns["agent_model"] = columns.get("agent_model") or used.text("model_id")
@@ -54,6 +78,56 @@ class ClineTask(SessionLog):
                 columns["source_id"] = columns["session_id"] = source.name("id")
                 take_columns(source, columns, TOTALS)
             self.run.extra[path.rpartition("/")[2]] = source.rest()
+        for path, data in seen.items():
+            self._add_seen(data, path)
+
+    def _add_seen(self, data: bytes, path: str) -> None:
+        """What the user saw of the conversation, as events; the tokens go to the turns."""
+        requests: list[ClineRequest] = []
+        count = len(self.run.steps)
+        for source in entries_of(data, self.losses):
+            if request := request_of(source, self.losses):
+                requests.append(request)
+            self.other(source)
+            self.run.steps[-1].columns["visibility"] = "user"
+        if len(self.run.steps) == count:
+            self.losses.add(f"$side.{path}", "it holds no entry")
+        if assign(requests, self._turns):
+            sums: Columns = {}
+            for request in requests:
+                for column, number in request.columns.items():
+                    if column != "usage":
+                        sums[column] = sums.get(column, 0) + number
+            totals: Columns = {}
+            add_totals(sums, totals)
+            self.run.columns |= {**totals, **self.run.columns}
+
+    def _entry(self, source: SourceObject) -> bool:
+        """Take an entry of what the user saw, without a conversation; False keeps it as it is."""
+        kind = source.word("say") if source.word("type") == "say" else ""
+        if kind == REQUEST:
+            self._request = self.begin_step(source, "agent")
+            request = request_of(source, self.losses)
+            if request is not None:
+                self._request.columns |= request.columns
+            self._request.extra.update(source.rest())
+            return True
+        if source.first("partial") == ord("t") or kind not in TEXTS | PROMPTS:
+            return False
+        prompt = kind in PROMPTS or (kind == "text" and not self._has_prompt)
+        if self._request is None and not prompt:
+            return False
+        self._has_prompt = self._has_prompt or prompt
+        step = self._request
+        if prompt or step is None:
+            self._request = None
+            step = self.begin_step(source, "user")
+        add = self.blocks.take_reasoning if kind == "reasoning" else self.blocks.take_text
+        add(source, step.parts, "text")
+        for image in take_references(source, "images"):
+            self.blocks.reference(image, step.parts, {}, None)
+        merge_extra(step.extra, source.rest())
+        return True
 
     def kind_of(self, source: SourceObject) -> str:
         """A message for the model, or one for the user."""
@@ -63,12 +137,13 @@ class ClineTask(SessionLog):
         """A message keeps a type that it has beside its role."""
         if self.kind_of(source) == "message":
             self.message(source)
-        else:
+            self._messages += 1
+        elif not self._entry(source):
             super().line(source)
 
     def message(self, source: SourceObject) -> None:
         """A message by its role; results stand in those of the user."""
-        role = source.word("role")
+        role, time = source.word("role"), source.integer_at("ts")
         if role in ("user", "assistant"):
             source.drop("role")
         content = source.take("content")
@@ -84,6 +159,7 @@ class ClineTask(SessionLog):
             self.set_model(draft, source.child("modelInfo").text("modelId"))
             take_usage(source, "metrics", draft.columns, USAGE)
             add_calls(draft)
+            self._turns.append((draft, time, self._messages))
         is_summary = source.first("isSummary") == ord("t")
         merge_extra(draft.extra, source.rest())
         if is_summary and isinstance(draft, StepDraft):
@@ -114,7 +190,8 @@ class ClineReader(LogReader):
         folder, slash, name = source_file.rpartition("/")
         if name != "api_conversation_history.json":
             return ()
-        return tuple(f"{folder}{slash}{it}" for it in ("task_metadata.json", "history_item.json"))
+        names = ("task_metadata.json", "history_item.json", UI)
+        return tuple(f"{folder}{slash}{it}" for it in names)
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """A message for the model, with the keys of Cline; or one for the user."""

@@ -1,4 +1,4 @@
-"""The output ``stream-json`` of Cursor's command line: messages, reasoning, calls with results.
+"""The outputs ``stream-json`` and ``json`` of Cursor's command line.
 
 With ``--stream-partial-output`` a text comes in pieces, which have a time, and then whole: with a
 ``model_call_id`` before a call, and without a time at the end. A call is printed when it starts
@@ -75,8 +75,7 @@ class CursorPrinted(PrintedLog):
     def message(self, source: SourceObject) -> None:
         """A message, a piece of one, or the text of the pieces before it."""
         role, message = self.kind, source.child("message")
-        if message.word("role") == role:
-            message.drop("role")
+        message.drop_text("role", role)
         text = _only_text(message) if role == "assistant" else None
         if text is not None and self.is_repeated(text):
             step = self.open_turn(source)
@@ -123,8 +122,7 @@ class CursorPrinted(PrintedLog):
         name = next((key for key in tool.values if _is_call(tool, key)), None)
         body = tool.child(name) if name else tool
         call_id = source.name("call_id") or tool.name("toolCallId")
-        if tool.word("toolCallId") == call_id:
-            tool.drop("toolCallId")
+        tool.drop_text("toolCallId", call_id)
         if name == "function" and body.word("name"):
             name = body.text("name")
         is_over = source.word("subtype") == "completed"
@@ -151,7 +149,7 @@ class CursorPrinted(PrintedLog):
             columns = known[1].columns
             again = call_columns(name, call_id, arguments)
             if arguments is not None and any(columns.get(it) != again[it] for it in again):
-                known[1].extra["completed"] = arguments
+                merge_extra(known[1].extra, {"completed": arguments})
             if call_id is None:
                 del self._calls[key]
             return
@@ -189,6 +187,9 @@ class CursorPrinted(PrintedLog):
         columns["terminated"] = not failed
         column = "error_message" if failed else "final_answer"
         columns[column] = source.word("result") or None
+        alone = not any(step.columns["source"] == "agent" for step in self.run.steps)
+        if columns.get("final_answer") and alone:  # --output-format json prints nothing else
+            self.run.step("agent", "llm_turn").parts.text(self.builder.text(source.word("result")))
         tokens: Columns = {}
         set_usage(source.copy().child("usage"), tokens, USAGE)
         for name in ("tokens_in", "tokens_out", "tokens_cached"):
@@ -222,7 +223,7 @@ class CursorStreamReader(LogReader):
     """The format ``cursor_stream_json``."""
 
     name = "cursor_stream_json"
-    title = "The output stream-json of Cursor"
+    title = "The outputs stream-json and json of Cursor"
     recognised = "a line tool_call with a tool_call, thinking with a subtype, or Cursor's init"
     versions = "reads what cursor-agent -p --output-format stream-json prints, also in pieces"
     log = CursorPrinted
@@ -236,7 +237,8 @@ class CursorStreamReader(LogReader):
             return Match.STAMP
         if kind == "system" and subtype == "init" and "apiKeySource" in record:
             return Match.NO if {"tools", "uuid", "mcp_servers"} & set(record) else Match.STAMP
-        if kind == "result" and "is_error" in record and "request_id" in record:
+        named = "request_id" in record or "inputTokens" in inner(record, "usage")
+        if kind == "result" and "is_error" in record and named:
             return Match.NO if {"num_turns", "uuid"} & set(record) else Match.STAMP
         return Match.NO
 

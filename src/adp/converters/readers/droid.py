@@ -15,7 +15,7 @@ from adp.converters.kit.blocks import call_columns
 from adp.converters.kit.chat import SOURCES
 from adp.converters.kit.drafts import ObservationDraft, StepDraft, merge_extra
 from adp.converters.kit.key_tables import KeyTable, exit_code, take_columns, take_tools
-from adp.converters.kit.session import LogReader, SessionLog, word
+from adp.converters.kit.session import LogReader, SessionLog, first_item, inner, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
 from adp.converters.kit.usage import ANTHROPIC, set_totals, take_usage
@@ -172,7 +172,7 @@ class DroidReader(LogReader):
 
     name = "droid"
     title = "Sessions of Droid (Factory)"
-    recognised = "a line session_start with an id, or printed lines with a session_id"
+    recognised = "a line session_start with an id, its messages, or printed lines with a session_id"
     versions = "reads kept sessions of version 2 and before, and stream-json"
     log = DroidSession
 
@@ -184,7 +184,20 @@ class DroidReader(LogReader):
         printed = _PRINTED.get(kind)
         if printed is not None and printed | {"session_id"} <= set(record):
             return Match.STAMP
-        return Match.NO
+        message = inner(record, "message") if kind == "message" else {}
+        entry = {"id", "timestamp"} <= set(record) and not {"uuid", "sessionId"} & set(record)
+        plain = {"role", "content"} <= set(message) and not _OTHERS & set(message)
+        return Match.SHAPE if entry and plain and _has_blocks(message) else Match.NO
+
+
+_OTHERS = frozenset({"timestamp", "api", "provider", "stopReason", "toolCallId"})
+"""Keys of messages of Pi, whose lines are alike."""
+
+
+def _has_blocks(message: Mapping[str, Raw]) -> bool:
+    """Whether a content is a list of Anthropic's blocks."""
+    kind = word(first_item(message, "content"), "type")
+    return kind in ("text", "thinking", "tool_use", "tool_result", "image")
 
 
 CONVERTER = DroidReader()

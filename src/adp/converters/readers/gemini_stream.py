@@ -1,6 +1,8 @@
-"""The output ``stream-json`` of Gemini CLI: messages in pieces, calls, results, and totals.
+"""What ``gemini -o`` prints.
 
-Source: the types of ``packages/core/src/output`` in Gemini CLI, since 0.11.
+``stream-json`` is lines with messages in pieces, calls, results and totals; ``json`` is an object
+with the answer and the totals. Source: the types of ``packages/core/src/output``
+in Gemini CLI, since 0.11.
 """
 
 from __future__ import annotations
@@ -16,16 +18,26 @@ from adp.converters.kit.key_tables import take_columns
 from adp.converters.kit.pieces import PrintedLog
 from adp.converters.kit.session import LogReader, inner, word
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.usage import UsageKeys, set_usage
+from adp.converters.kit.usage import UsageKeys, add_totals, set_usage
 from adp.converters.reading import QUOTE
 from adp_schema.model import Columns
 from adp_schema.protocols import Match
 
 USAGE = UsageKeys(prompt=("input_tokens",), written=("output_tokens",), cached=("cached",))
 
+MODEL_USAGE = UsageKeys(
+    prompt=("prompt", "input"),
+    written=("candidates",),
+    cached=("cached",),
+    reasoning=("thoughts",),
+    total=("total",),
+)
+ANSWER = "$answer"
+"""What a line without a type is: the object of the output ``json``."""
+
 
 class GeminiPrinted(PrintedLog):
-    """What one run of ``gemini -o stream-json`` printed."""
+    """What one run of ``gemini -o stream-json``, or of ``-o json``, printed."""
 
     agent: ClassVar[str | None] = "gemini-cli"
     handlers: ClassVar[Mapping[str, str]] = {
@@ -35,7 +47,12 @@ class GeminiPrinted(PrintedLog):
         "tool_result": "result",
         "error": "error",
         "result": "end",
+        ANSWER: "answer",
     }
+
+    def kind_of(self, source: SourceObject) -> str:
+        """The type of a line; the object of the output ``json`` has none."""
+        return source.word("type") or (ANSWER if _is_answer(source.values) else "")
 
     def header(self, source: SourceObject) -> None:
         """The first line."""
@@ -102,19 +119,65 @@ class GeminiPrinted(PrintedLog):
             columns[f"total_{name}"] = tokens.get(name)
         self.keep(source)
 
+    def answer(self, source: SourceObject) -> None:
+        """The object of the output ``json``: an answer, or an error, with the totals of the run."""
+        columns, error = self.run.columns, source.peek("error")
+        first = "source_id" not in columns and not self.run.steps
+        if first:
+            columns["source_id"] = columns["session_id"] = source.name("session_id")
+        if source.first("response") == QUOTE:
+            step = self.begin_step(source, "agent")
+            self.blocks.take_text(source, step.parts, "response")
+            columns["final_answer"] = step.parts.columns().get("text")
+        columns["terminated"] = not error
+        columns["error_type"] = error.word("type") or None
+        columns["error_message"] = error.word("message") or None
+        if first:
+            self._models(source.peek("stats").child("models"))
+            columns["final_metrics"] = source.json_object("stats")
+        if source:
+            self.keep(source)
+
+    def _models(self, models: SourceObject) -> None:
+        """The tokens of a run, and the model that took most of them."""
+        sums: Columns = {}
+        most = -1
+        for name in list(models.values):
+            tokens: Columns = {}
+            set_usage(models.child(name).child("tokens"), tokens, MODEL_USAGE)
+            for column, number in tokens.items():
+                sums[column] = sums.get(column, 0) + number
+            if tokens.get("tokens_in", 0) > most:
+                most, self.run.columns["agent_model"] = tokens.get("tokens_in", 0), name
+        add_totals(sums, self.run.columns)
+
+
+def _is_answer(record: Mapping[str, Raw]) -> bool:
+    """Whether a record is the object of the output ``json``."""
+    if "type" in record or not set(record) <= {"session_id", "response", "stats", "error"}:
+        return False
+    stats, error = inner(record, "stats"), inner(record, "error")
+    failed = "session_id" in record and {"type", "message"} <= set(error)
+    return failed or ("response" in record and "models" in stats)
+
 
 class GeminiStreamReader(LogReader):
     """The format ``gemini_stream_json``."""
 
     name = "gemini_stream_json"
-    title = "The output stream-json of Gemini CLI"
-    recognised = "a line init with a session_id, a tool_use with a tool_id, or a result with stats"
-    versions = "reads what gemini -o stream-json prints, since 0.11"
+    title = "The outputs stream-json and json of Gemini CLI"
+    recognised = (
+        "a line init with a session_id, a tool_use with a tool_id, a result with stats, or an "
+        "object with response and stats"
+    )
+    versions = "reads what gemini -o stream-json and -o json print, since 0.11"
     log = GeminiPrinted
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """A line with the keys of its type."""
         kind, keys = word(record, "type"), set(record)
+        if not kind and _is_answer(record):
+            return Match.STAMP if "stats" in keys else Match.SHAPE
         if kind == "init" and {"session_id", "model", "timestamp"} <= keys:
             return Match.STAMP
         if kind == "tool_use" and {"tool_name", "tool_id", "parameters"} <= keys:

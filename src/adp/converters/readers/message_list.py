@@ -1,111 +1,123 @@
-"""Messages of a chat, or items of the Responses API, by themselves: a list, or a line each.
+"""Chat messages with nothing around them: one a line, one list, or a list a line.
 
-What a program keeps of a conversation and passes to the model again, without a record around it.
-All of a file is one trajectory; of lists in a list, or a list a line, each is one.
+Small agents keep their messages so, and several programs print them: Kimi CLI (``--output-format
+stream-json``), the first Mistral Vibe (``--output``), and the Grok CLI for each answer. A format
+with keys of its own takes its files first (`MessageListReader.yields`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import Raw
 
-from adp.converters.exchanges.apis import ModelApis
-from adp.converters.kit.conversations import items_of
-from adp.converters.kit.drafts import TrajectoryDraft, emit
+from adp.converters.kit.chat import RESULTS, SOURCES
+from adp.converters.kit.chat_messages import ChatMessages
 from adp.converters.kit.lines import json_lines
-from adp.converters.kit.responses_items import CALLS, RESULTS
-from adp.converters.kit.session import LogReader, SessionLog, word
+from adp.converters.kit.responses_items import ResponseItems
+from adp.converters.kit.session import LogReader, SessionLog, first_item, word
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.reading import BRACE, BRACKET, begins
+from adp.converters.kit.usage import ANTHROPIC, OPENAI, take_usage
+from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE
 from adp_schema import jsontext
-from adp_schema.errors import RecordError
-from adp_schema.protocols import LIST_LINE, Match
+from adp_schema.builder import RowBuilder
+from adp_schema.losses import Losses
+from adp_schema.model import Columns
+from adp_schema.protocols import LIST_LINE, Match, RawRecord
 
-_ROLES = frozenset({"user", "assistant", "system", "developer", "tool", "function"})
-_MESSAGE = frozenset(
-    {"role", "content", "name", "tool_calls", "tool_call_id", "function_call", "refusal", "audio",
-     "annotations", "reasoning_content", "reasoning", "reasoning_details", "thinking_blocks",
-     "id", "status", "phase", "provider_specific_fields", "cache_control"}
+_OTHER_FORMATS = frozenset(
+    {"type", "message", "messages", "parts", "uuid", "parentId", "sessionId", "session_id",
+     "prompt", "response", "choices", "label", "chosen", "rejected", "conversations"}
 )  # fmt: skip
-"""Keys of a message; one with others is a line of a log, which says more than messages do."""
-_ITEMS = CALLS.keys() | RESULTS | {"reasoning", "compaction", "item_reference"}
-_ITEM = frozenset(
-    {"type", "id", "call_id", "name", "arguments", "input", "output", "status", "summary",
-     "content", "encrypted_content", "action", "namespace", "caller"}
-)  # fmt: skip
+"""Keys that say that an object is a line of another log, a reply of an API, or a row."""
 
 
 class MessageList(SessionLog):
-    """The messages of a file."""
+    """The messages of one conversation.
 
-    def read(self) -> None:
-        """Read one list as a trajectory, or lists as one each.
+    Attributes:
+        broken: lines of the file that are no JSON, for its last conversation.
+    """
 
-        Raises:
-            RecordError: there is no message.
-        """
-        lines, broken = json_lines(self.record, self.builder, self.losses)
-        if len(lines) == 1 and begins(lines[0], BRACKET):
-            lines = items_of(lines[0])  # the only line is the list
-        lists = [items_of(raw) for raw in lines] if all(begins(it, BRACKET) for it in lines) else []
-        for number, items in enumerate(lists or [lines]):
-            self.run = self.blocks.run = TrajectoryDraft()
-            self._list(items, f"$[{number}]" if lists else "$")
-            for text in [] if number else broken:
-                self.entry(SourceObject(None, "$", self.losses), text)
-            if not self.run.steps:
-                raise RecordError("there is no message")
-            emit(self.run, self.builder)
+    broken: Sequence[str] = ()
 
-    def _list(self, items: list[Raw], path: str) -> None:
-        apis = ModelApis(self.blocks)
-        if any(_is_item(_values(item)) for item in items):
-            apis.items.read(jsontext.raw(jsontext.text_of(items)), path)
+    def read_lines(self) -> None:
+        """Take the messages, and what broke off behind them."""
+        super().read_lines()
+        for text in self.broken:
+            self.entry(SourceObject(None, "$", self.losses), text)
+
+    def set_up(self) -> None:
+        """Make the reader of messages."""
+        self._chat = ChatMessages(self.blocks)
+        self._items = ResponseItems(self.blocks)
+
+    def line(self, source: SourceObject) -> None:
+        """A message, by its role; what has none is kept as an event."""
+        if source.word("type"):
+            self._items.item(source)
             return
-        for number, item in enumerate(items):
-            place = f"{path}[{number}]"
-            if not begins(item, BRACE):
-                raise RecordError("expected a message", place)
-            apis.chat.message(SourceObject(item, place, self.losses))
-
-
-def _values(raw: Raw) -> Mapping[str, Raw]:
-    return jsontext.decode_object(raw) if begins(raw, BRACE) else {}
-
-
-def _is_message(values: Mapping[str, Raw]) -> bool:
-    filled = not {"content", "tool_calls"}.isdisjoint(values)
-    kind = word(values, "type")
-    keys = values.keys() - {"type"} if kind == "message" else values.keys()
-    return filled and word(values, "role") in _ROLES and keys <= _MESSAGE
-
-
-def _is_item(values: Mapping[str, Raw]) -> bool:
-    """Whether it is an item of the Responses API, and no message of a chat."""
-    kind = word(values, "type")
-    if kind == "message":
-        return _is_message(values)
-    return kind in _ITEMS and values.keys() <= _ITEM
+        self._items.end_turn()
+        if SOURCES.get(source.word("role")) == "agent":
+            usage: Columns = {}
+            keys = source.peek("usage")
+            take_usage(source, "usage", usage, OPENAI if "prompt_tokens" in keys else ANTHROPIC)
+            self._chat.assistant(source).columns.update(usage)
+        elif source.word("role"):
+            self._chat.message(source)
+        else:
+            self.losses.unknown(f"record without a role: {next(iter(source.values), 'empty')}")
+            self.other(source)
 
 
 class MessageListReader(LogReader):
-    """The format ``message_list``."""
+    """The format ``message_list``.
+
+    Attributes:
+        yields: whether a format that claims a file as strongly takes it.
+    """
 
     name = "message_list"
-    title = "Lists of chat messages or of Responses items by themselves"
-    recognised = "a message with a role and a content and nothing of a log, or an item with a type"
-    versions = "reads messages of chat completions and of Anthropic, and items of Responses"
+    title = "Chat messages with nothing around them"
+    recognised = "objects of a role and a content, as lines, as a list, or in a list a line"
+    versions = (
+        "reads messages and items of OpenAI's and Anthropic's kinds, and what Kimi CLI prints, "
+        "as do Mistral Vibe 1 and the Grok CLI"
+    )
     log = MessageList
-    gives_way = True
+    yields = True
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
-        """A message or an item; or a line that is a list of them."""
+        """A message of a chat, and no key of another format."""
         if LIST_LINE in record:
-            items = items_of(record[LIST_LINE])
-            lists = all(_is_message(_values(it)) or _is_item(_values(it)) for it in items)
-            return Match.SHAPE if items and lists else Match.NO
-        return Match.SHAPE if _is_message(record) or _is_item(record) else Match.NO
+            record = first_item(record, LIST_LINE)
+        role = word(record, "role")
+        other = _OTHER_FORMATS & set(record)
+        if word(record, "type") == "message":
+            other = other - {"type"}
+        if (role not in SOURCES and role not in RESULTS) or other:
+            return Match.NO
+        content = record.get("content")
+        if content is None:
+            return Match.SHAPE if "tool_calls" in record else Match.NO
+        return Match.SHAPE if jsontext.first_byte(content) in (QUOTE, BRACKET, NULL) else Match.NO
+
+    def read(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
+        """Read a conversation, or each list of a file of lists."""
+        report = Losses()
+        items, broken = json_lines(record, builder, report)
+        firsts = {jsontext.first_byte(item) for item in items}
+        if BRACKET not in firsts or BRACE in firsts:
+            super().read(record, builder, losses)
+            return
+        for number, item in enumerate(items):
+            place = RawRecord(bytes(item), record.source_file, record.number, record.offset, 0)
+            run = MessageList(place, builder, losses)
+            run.run.columns["source_id"] = f"{record.source_file.rpartition('/')[2]}/{number + 1}"
+            if number + 1 == len(items):
+                run.broken = broken
+            run.read()
+        losses.items += report.items
 
 
 CONVERTER = MessageListReader()

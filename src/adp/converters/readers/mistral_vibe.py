@@ -1,7 +1,8 @@
 """Sessions of Mistral Vibe: ``messages.jsonl`` with ``meta.json`` beside it.
 
 The messages are those of a chat, without the system prompt, which is in ``meta.json``. A session
-that was compacted goes on in another folder, and so do subagents, below ``agents``.
+that was compacted goes on in another folder, and so do subagents, below ``agents``. Early versions
+wrote one document with ``metadata`` and ``messages``.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from msgspec import Raw
 
 from adp.converters.kit.chat_messages import ChatMessages
 from adp.converters.kit.drafts import merge_extra
-from adp.converters.kit.session import LogReader, SessionLog, word
+from adp.converters.kit.session import LogReader, SessionLog, inner, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_end, take_start
 from adp.converters.reading import BRACKET, tools_text
@@ -53,8 +54,9 @@ class VibeSession(SessionLog):
         take_start(source, columns, "start_time")
         take_end(source, columns, "end_time")
         columns["agent_model"] = source.text("model")
-        if columns["agent_model"] is None:
-            columns["agent_model"] = source.child("config").word("active_model") or None
+        for key in ("config", "agent_config"):
+            if columns["agent_model"] is None:
+                columns["agent_model"] = source.child(key).word("active_model") or None
         if source.first("tools_available") == BRACKET:
             columns["tools"] = tools_text(source.take("tools_available"))
             columns["tools_origin"] = "recorded"
@@ -78,7 +80,13 @@ class VibeSession(SessionLog):
         merge_extra(self.run.extra, source.rest())
 
     def line(self, source: SourceObject) -> None:
-        """A message, by its role."""
+        """A message, by its role; or the document of an early version."""
+        if "metadata" in source and source.first("messages") == BRACKET:
+            self._about(source.take_child("metadata"))
+            for message in source.objects("messages"):
+                self.line(message)
+            merge_extra(self.run.extra, source.rest())
+            return
         if not source.word("role"):
             self.losses.unknown(f"record without a role: {next(iter(source.values), 'empty')}")
             self.other(source)
@@ -87,12 +95,15 @@ class VibeSession(SessionLog):
         model = source.text("model")
         step = self._chat.message(source)
         if step is None:
-            if name is not None:
-                observations = (self.run.steps[-1].observations if self.run.steps
-                                else self.run.early)  # fmt: skip
-                observations[-1].extra["message_id"] = name
+            observations = self.run.steps[-1].observations if self.run.steps else self.run.early
+            values = {"message_id": name, "model": model}
+            known = {key: value for key, value in values.items() if value is not None}
+            merge_extra(observations[-1].extra, known)
             return
-        step.columns["native_id"] = name
+        other = step.columns.get("native_id")
+        if name is not None and other is not None:
+            merge_extra(step.extra, {"id": other})
+        step.columns["native_id"] = other if name is None else name
         step.columns["synthetic"] = injected or None
         step.columns["model"] = model
         if step.columns["source"] == "agent" and model is None:
@@ -104,8 +115,11 @@ class VibeReader(LogReader):
 
     name = "mistral_vibe"
     title = "Sessions of Mistral Vibe"
-    recognised = "lines of a role with a message_id"
-    versions = "reads messages.jsonl, with arguments as an object or as text, and meta.json"
+    recognised = "lines of a role with a message_id or whether they were injected"
+    versions = (
+        "reads messages.jsonl, with arguments as an object or as text, meta.json, and documents of "
+        "version 1"
+    )
     log = VibeSession
 
     def side_files(self, source_file: str) -> tuple[str, ...]:
@@ -116,10 +130,14 @@ class VibeReader(LogReader):
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """A message with an id of its own, and no key of another format."""
         keys = set(record)
-        known = word(record, "role") in _ROLES and "message_id" in keys
-        if not known or not keys <= _KEYS:
+        if keys == {"metadata", "messages"}:
+            about = inner(record, "metadata")
+            return Match.STAMP if {"session_id", "start_time", "stats"} <= set(about) else Match.NO
+        if word(record, "role") not in _ROLES or not keys <= _KEYS:
             return Match.NO
-        return Match.STAMP if keys & {"injected", "reasoning_message_id"} else Match.SHAPE
+        if keys & {"injected", "reasoning_message_id"}:
+            return Match.STAMP
+        return Match.SHAPE if "message_id" in keys else Match.NO
 
 
 CONVERTER = VibeReader()

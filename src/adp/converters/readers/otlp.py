@@ -137,10 +137,11 @@ class OtlpLog(SpanLog):
         events: dict[int, list[Raw]] = {}
         for source, shared in self.records:
             name, attributes = log_event(source)
+            written = {key: source.values[key] for key in IDS["span"] if key in source}
             ids = take_ids(source)
             place = ids.get("trace", ""), ids.get("span", "")
             if place not in by_id and not name.startswith(_MARKED):
-                self.left.append(("log record", plain(source.rest())))
+                self.left.append(("log record", plain({**written, **source.rest()})))
             elif not place[1]:
                 sessions = (attributes.word(key) for key in CONVERSATION if key in attributes)
                 trace = place[0] or next(sessions, "")

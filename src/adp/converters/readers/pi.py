@@ -7,9 +7,8 @@ Pi's documentation, versions 1 to 4; `pi_printed` has what ``pi --mode json`` pr
 
 from __future__ import annotations
 
-import base64
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from msgspec import Raw
@@ -18,14 +17,11 @@ from adp.converters.files.sqlite import SqliteShape
 from adp.converters.kit.key_tables import take_columns, take_tools
 from adp.converters.kit.session import LogReader, inner, word
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.times import take_end
 from adp.converters.kit.usage import UsageKeys, take_usage
-from adp.converters.readers.pi_printed import PiPrinted
+from adp.converters.readers.pi_rows import EVENTS, WINDOW, OpenClawRows
 from adp.converters.readers.pi_write import SYSTEM, TOOLS
-from adp.converters.reading import BRACE
 from adp.converters.session_writers.names import NamedRun, cwd_of, session_word
 from adp.converters.session_writers.values import EPOCH, iso
-from adp_schema import jsontext
 from adp_schema.losses import Losses
 from adp_schema.model import Trajectory
 from adp_schema.protocols import Match
@@ -39,14 +35,11 @@ USAGE = UsageKeys(
     apart=True,
 )
 
-WINDOW, EVENTS = "session_windows", "transcript_events"
-"""The tables of OpenClaw's database: a session, and the lines of each."""
-
 HEADER = {"source_version": "version", "agent_model": "modelId", "started_at": "timestamp"}
 TURN = {"stop_reason": "stopReason", "response_id": "responseId"}
 
 
-class PiSession(PiPrinted):
+class PiSession(OpenClawRows):
     """One session."""
 
     agent: ClassVar[str | None] = "pi"
@@ -57,56 +50,12 @@ class PiSession(PiPrinted):
         "branch_summary": "summary",
         "custom_message": "custom",
         "custom": "note",
-        **PiPrinted.handlers,
+        **OpenClawRows.handlers,
     }
-    kept: ClassVar[frozenset[str]] = PiPrinted.kept | {
+    kept: ClassVar[frozenset[str]] = OpenClawRows.kept | {
         *("model_change", "thinking_level_change", "label", "session_info", "reset", "leaf")
     }
     _has_header = False
-
-    def sources(self) -> Iterator[tuple[SourceObject, str]]:
-        """The lines, or those that rows of a database hold."""
-        for source, broken in super().sources():
-            if broken or source.first(WINDOW) != BRACE:
-                yield source, broken
-                continue
-            rows = source.objects(EVENTS)
-            self._window(source)
-            for row in rows:
-                yield self._event(row), ""
-
-    def _window(self, source: SourceObject) -> None:
-        """The row of a session."""
-        row, columns = source.child(WINDOW), self.run.columns
-        columns["agent_name"] = "openclaw"
-        columns["source_id"] = columns["session_id"] = row.word("session_id") or None
-        columns["agent_model"] = row.word("model") or None
-        take_end(row, columns, "ended_at", "updated_at")
-        if previous := row.word("previous_session_id"):
-            self.run.link("continuation", target_session_id=previous, extra='{"target":"parent"}')
-        self.run.extra.update(source.rest())
-
-    def _event(self, row: SourceObject) -> SourceObject:
-        """A line out of its row; long ones are compressed."""
-        self.run.constant(row, "session_id")
-        packed = row.child("event_zstd")
-        size = row.integer_at("event_utf8_bytes")
-        is_empty = row.first("event_json") in (0, ord("n"))
-        if (
-            is_empty and packed and size is not None and 0 < size < 1 << 28
-        ):  # bytes of the longest line
-            text = _unpacked(packed.word("$base64"), size)
-            if text is not None:
-                packed.drop("$base64")
-                row.values["event_json"] = jsontext.raw(jsontext.text_of(text))
-        event = row.take_child("event_json")
-        if not event:
-            return row
-        for key in ("event_json", "event_zstd", "event_utf8_bytes", "navigation_json"):
-            if row.first(key) == ord("n"):
-                row.drop(key)
-        event.adopt("row", row)
-        return event
 
     def header(self, source: SourceObject) -> None:
         """The first line, or the header of another session that was joined to it."""
@@ -187,26 +136,12 @@ class PiSession(PiPrinted):
         self.keep(source)
 
 
-def _unpacked(text: str, size: int) -> str | None:
-    """The text of a compressed line; None when it is not of that size, or is damaged."""
-    import pyarrow as pa
-
-    try:
-        packed = base64.b64decode(text, validate=True)
-        if base64.b64encode(packed).decode("ascii") != text:
-            return None
-        data = pa.decompress(packed, size, codec="zstd", asbytes=True)
-        return data.decode("utf-8") if len(data) == size else None
-    except (pa.ArrowException, ValueError, OSError):
-        return None
-
-
 class PiReader(LogReader):
     """The format ``pi``."""
 
     name = "pi"
     title = "Sessions of Pi and OpenClaw"
-    recognised = "a line of the type session with an id, a cwd and no harness"
+    recognised = "a line of the type session with an id, a cwd and no harness, or entries of one"
     versions = (
         "Reads versions 1 to 4, openclaw-agent.sqlite and what pi --mode json prints. Writes "
         "version 3; it was tried with Pi 0.73.1."
@@ -226,7 +161,11 @@ class PiReader(LogReader):
             return Match.STAMP
         if word(record, "type") == "message_end" and "role" in inner(record, "message"):
             return Match.SHAPE
-        header = word(record, "type") == "session" and {"id", "cwd"} <= set(record)
+        if {"id", "parentId", "timestamp"} <= set(record) and _is_entry(record):
+            return Match.SHAPE  # the header is missing
+        keys = set(record)
+        header = word(record, "type") == "session" and "id" in keys
+        header = header and ("cwd" in keys or {"version", "timestamp"} <= keys)
         return Match.STAMP if header and "harness" not in record else Match.NO
 
     def write(
@@ -246,6 +185,20 @@ class PiReader(LogReader):
         folder = re.sub(r"[/\\:]", "-", cwd_of(run.extra).removeprefix("/"))
         start = iso(run.started_at or EPOCH).replace(":", "-").replace(".", "-")
         return f"sessions/--{folder}--/{start}_{session_word(run)}.jsonl"
+
+
+def _is_entry(record: Mapping[str, Raw]) -> bool:
+    """Whether an entry has what Pi alone writes."""
+    kind, message = word(record, "type"), inner(record, "message")
+    if kind == "model_change":
+        return {"provider", "modelId"} <= set(record)
+    if kind != "message":
+        return False
+    if word(message, "role") == "toolResult":
+        return "toolCallId" in message
+    return word(message, "role") == "assistant" and {"api", "provider", "stopReason"} <= set(
+        message
+    )
 
 
 CONVERTER = PiReader()

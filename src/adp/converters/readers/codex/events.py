@@ -7,6 +7,7 @@ from adp.converters.kit.session import word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
 from adp.converters.kit.usage import OPENAI, set_totals
+from adp.converters.readers.codex.event_kinds import PLAIN, REPEATED
 from adp.converters.readers.codex.executions import KINDS
 from adp.converters.readers.codex.items import Items
 from adp.converters.readers.codex.repeated_items import block_texts
@@ -16,34 +17,6 @@ from adp.converters.reading import BRACE, NULL
 from adp_schema import jsontext
 from adp_schema.losses import Losses
 
-_REPEATED = {
-    "user_message": ("user", ("message",)),
-    "UserMessage": ("user", ("content",)),
-    "agent_message": ("assistant", ("message",)),
-    "AgentMessage": ("assistant", ("content",)),
-    "agent_reasoning": ("reasoning", ("text",)),
-    "agent_reasoning_raw_content": ("reasoning", ("text",)),
-    "Reasoning": ("reasoning", ("summary_text", "raw_content")),
-}
-"""Kinds of events that repeat an item -> the role of the item, and the keys of its text."""
-_PLAIN = frozenset(
-    {"task_started", "turn_started", "task_complete", "turn_complete", "turn_aborted",
-     "turn.completed", "error", "warning", "stream_error", "context_compacted", "ContextCompaction",
-     "thread_name_updated", "thread_goal_updated", "thread_settings_applied", "guardian_assessment",
-     "undo_started", "undo_completed", "thread_rolled_back", "plan_update", "Plan", "turn_diff",
-     "background_event", "shutdown_complete", "session_configured", "exec_command_begin",
-     "exec_command_output_delta", "exec_approval_request", "apply_patch_approval_request",
-     "patch_apply_begin", "patch_apply_updated", "mcp_tool_call_begin", "web_search_begin",
-     "image_generation_begin", "item_started", "hook_started", "hook_completed", "HookPrompt",
-     "request_user_input", "request_permissions", "elicitation_request", "deprecation_notice",
-     "model_reroute", "entered_review_mode", "exited_review_mode", "EnteredReviewMode",
-     "ExitedReviewMode", "dynamic_tool_call_request", "collab_agent_spawn_begin",
-     "collab_agent_interaction_begin", "collab_waiting_begin", "collab_close_begin",
-     "collab_resume_begin", "sub_agent_activity", "SubAgentActivity", "FunctionCallOutput",
-     "agent_reasoning_section_break", "plan_delta", "mcp_startup_update", "mcp_startup_complete",
-     "terminal_interaction", "codex/event/raw_item", "raw_response_item", "user_input_answer",
-     "realtime_conversation_started", "realtime_conversation_closed", "Sleep"}
-)  # fmt: skip
 _TEXTS = frozenset({"", "text", "Text", "input_text", "output_text"})
 _SUBAGENT = frozenset({"sub_agent_activity", "SubAgentActivity"})
 
@@ -64,7 +37,7 @@ class Events:
             self._turns.token_count(line, payload)
         elif kind == "item_completed" and payload.first("item") == BRACE:
             self._completed(line, payload, place)
-        elif kind in _REPEATED:
+        elif kind in REPEATED:
             payload.drop("type")
             self._read_repeated(kind, line, payload, place)
         elif kind in KINDS:
@@ -77,7 +50,7 @@ class Events:
         item = payload.child("item")
         kind = item.word("type")
         payload.drop("type")
-        if kind in _REPEATED:
+        if kind in REPEATED:
             self._read_repeated(kind, line, item, place)
         elif kind in KINDS:
             item.drop("type")
@@ -87,7 +60,7 @@ class Events:
 
     def _read_repeated(self, kind: str, line: SourceObject, item: SourceObject, place: int) -> None:
         """An event that repeats an item adds to it; one without an item becomes a step."""
-        role, keys = _REPEATED[kind]
+        role, keys = REPEATED[kind]
         texts = [text for key in keys for text in block_texts(item.values.get(key))]
         repeated = self._items.repeated
         item_place = repeated.find(kind, role, texts, item.word("id"), place)
@@ -147,7 +120,7 @@ class Events:
 
     def _plain(self, kind: str, line: SourceObject, item: SourceObject, outer: str = "") -> None:
         """An event that only stands for itself."""
-        if kind not in _PLAIN:
+        if kind not in PLAIN:
             self._items.blocks.losses.unknown(f"event {kind or 'without a type'}")
         columns = self._run.columns
         if kind in ("task_started", "turn_started"):
@@ -166,6 +139,11 @@ class Events:
         elif kind == "thread_rolled_back":
             self._roll_back(line, item)
             return
+        elif kind == "session_configured":
+            for column, key in (("source_id", "session_id"), ("session_id", "session_id"),
+                                ("agent_model", "model")):  # fmt: skip
+                if text := item.word(key):
+                    columns.setdefault(column, text)
         elif kind in _SUBAGENT and item.word("agent_thread_id"):
             call = self._calls.running()
             link_subagent(self._run, item.word("agent_thread_id"),
@@ -203,8 +181,7 @@ class Events:
         take_time(line, step.columns, "timestamp")
         if item is not None:
             step.columns["duration_ms"] = item.number("duration_ms")
-            if item.word("last_agent_message") == self._last_text():
-                item.drop("last_agent_message")
+            item.drop_text("last_agent_message", self._last_text())
         merge_extra(step.extra, {"type": kind})
         merge_extra(step.extra, rest_of(line))
 

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
+from msgspec import Raw
+
 from adp.converters.kit.repeats import Repeats
-from adp.converters.kit.session import SessionLog
+from adp.converters.kit.session import SessionLog, inner, word
 from adp.converters.kit.source_object import SourceObject
+from adp.converters.readers.codex.event_kinds import is_event
 from adp.converters.readers.codex.items import Items
 from adp.converters.readers.codex.session_meta import CopiedContext, take_meta
 from adp.converters.readers.codex.turns import rest_of
+from adp.converters.reading import BRACE, BRACKET, QUOTE
+from adp_schema import jsontext
+from adp_schema.protocols import Match
 
 TYPES = frozenset(
     {"session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state",
@@ -36,6 +43,12 @@ class CodexLines(SessionLog):
         self.repeats = Repeats()
         self.copied = CopiedContext()
 
+    def sources(self) -> Iterator[tuple[SourceObject, str]]:
+        """The lines, each with what it is about under ``payload``."""
+        for source, broken in super().sources():
+            _put_payload(source)
+            yield source, broken
+
     def kind_of(self, source: SourceObject) -> str:
         """The type of a line; of flat files what it is by its keys."""
         kind = source.word("type")
@@ -47,6 +60,8 @@ class CodexLines(SessionLog):
             return "flat item"
         if not kind and "id" in source and "timestamp" in source:
             return "flat header"
+        if set(source.values) == {"prompt"} and source.first("prompt") == QUOTE:
+            return "flat prompt"
         return kind
 
     def other(self, source: SourceObject) -> None:
@@ -62,6 +77,10 @@ class CodexLines(SessionLog):
         step = self.begin_step(source, "environment", "event")
         step.columns["visibility"] = "none"
         step.extra.update(rest_of(source))
+
+    def prompt(self, source: SourceObject) -> None:
+        """What the user asked for, as early versions of ``codex exec --json`` printed it."""
+        self.blocks.take_text(source, self.run.step("user").parts, "prompt")
 
     def header(self, source: SourceObject) -> None:
         """The header of an early session, or of another one that was joined to it."""
@@ -86,8 +105,50 @@ class CodexLines(SessionLog):
 
     def drop_known(self, payload: SourceObject, turn_id: str) -> None:
         """Take away the ids of the thread and the turn where they are those at hand."""
-        for key, known in (("thread_id", self.run.columns.get("source_id")),
-                           ("session_id", self.run.columns.get("session_id")),
-                           ("turn_id", turn_id)):  # fmt: skip
-            if known and payload.word(key) == known:
+        for key, column in (("thread_id", "source_id"), ("session_id", "session_id")):
+            if key in payload.values and payload.word(key) == (self.run.columns.get(column) or 0):
                 payload.drop(key)
+        if turn_id and "turn_id" in payload.values and payload.word("turn_id") == turn_id:
+            payload.drop("turn_id")
+
+
+_COMPLETED = ("item_started", "item_completed")
+
+
+def _put_payload(source: SourceObject) -> None:
+    """Give a line of another surface the form of a rollout.
+
+    Some write a payload as ``item``, the protocol of the program writes events as ``msg``, and a
+    completed item may be the line itself.
+    """
+    kind, values = source.word("type"), source.values
+    if "payload" in values:
+        return
+    if kind in TYPES and source.first("item") == BRACE:
+        values["payload"] = values.pop("item")
+    elif kind in _COMPLETED and source.first("item") == BRACE:
+        about = {key: values.pop(key) for key in [*values] if key not in ("timestamp", "ordinal")}
+        values |= {"type": _EVENT, "payload": jsontext.raw(jsontext.text_of(about))}
+    elif not kind and source.first("msg") == BRACE and source.peek("msg").word("type"):
+        values |= {"type": _EVENT, "payload": values.pop("msg")}
+
+
+_EVENT = Raw(b'"event_msg"')
+
+
+def match_of(record: Mapping[str, Raw]) -> Match:
+    """How surely a line is Codex's; flat items are also those of the Responses API."""
+    kind = word(record, "type")
+    if kind in TYPES and (inner(record, "payload") or inner(record, "item")):
+        return Match.STAMP
+    if is_event(record):
+        return Match.STAMP
+    if "timestamp" in record and kind == "tool_call" and "function" in record:
+        return Match.STAMP
+    first_item = record.get("items")
+    if first_item is not None and jsontext.first_byte(first_item) == BRACKET:
+        return Match.STAMP if "id" in inner(record, "session") else Match.NO
+    header = {"id", "timestamp", "instructions"} <= set(record)
+    if (header and not kind) or word(record, "record_type") == "state":
+        return Match.SHAPE
+    return Match.NO

@@ -12,9 +12,10 @@ from typing import ClassVar
 
 from msgspec import Raw
 
-from adp.converters.readers.codex.write_lines import AROUND, USAGE, CodexLineWriter
+from adp.converters.readers.codex.write_header import CodexHeaderWriter
+from adp.converters.readers.codex.write_lines import AROUND, USAGE
 from adp.converters.session_writers.blocks import Block
-from adp.converters.session_writers.values import Line, iso, merged, object_at, objects_at, text_at
+from adp.converters.session_writers.values import Line, object_at, objects_at, text_at
 from adp.converters.unwritten_columns import REASON
 from adp.converters.writing import string
 from adp_schema import jsontext
@@ -22,12 +23,10 @@ from adp_schema.extra_column import original, unpack
 from adp_schema.losses import Losses
 from adp_schema.model import Observation, Step, ToolCall, Trajectory
 
-_INSTRUCTIONS = ("base_instructions", "instructions")
-_ANEW = frozenset({"history_mode", "timestamp", "ordinal"})
 _HOSTED = {"web_search_call": "id", "image_generation_call": "id", "local_shell_call": "call_id"}
 
 
-class CodexWriter(CodexLineWriter):
+class CodexWriter(CodexHeaderWriter):
     """Writes a session."""
 
     name: ClassVar[str] = "codex"
@@ -49,48 +48,14 @@ class CodexWriter(CodexLineWriter):
     def lines(self) -> list[Line]:
         """The header and the items."""
         self.report_run()
-        return [self._header(), *self.body()]
-
-    def _header(self) -> Line:
-        start = iso(self.time())
-        payload: Line = {
-            **{"id": self.session, "timestamp": start, "cwd": string(self.cwd)},
-            **{"originator": "adp", "cli_version": "0.0.0", "source": "cli"},
-        }
-        if self.native:
-            payload["cli_version"] = string(self.run.agent_version or "0.0.0")
-            if self.run.session_id not in (None, self.session):
-                payload["session_id"] = string(self.run.session_id)
-            if self.run.tools is not None:
-                tools = original(self.run, "tools", unpack(self.run.extra))
-                payload["dynamic_tools"] = jsontext.raw(tools)
-        for step in self.run.steps:
-            if (key := self._place_in_header(step)) is None:
-                break
-            text = self.text(step)
-            fields = {key: raw for key, raw in self.fields(step).items() if key != "type"}
-            payload[key] = merged({"text": string(text)}, fields) if key[0] == "b" else string(text)
-        if "history_mode" in self.kept:
-            self.losses.add("$.extra.history_mode", "the session is written in one piece")
-        kept = {key: raw for key, raw in self.kept.items() if key not in _ANEW}
-        return {"timestamp": start, "type": "session_meta", "payload": merged(payload, kept)}
-
-    def _place_in_header(self, step: Step) -> str | None:
-        """The key of the header for a system prompt; None for any other step."""
-        if step.source != "system" or step.kind != "message" or not step.text:
-            return None
-        if self.native:
-            kind = text_at(self.fields(step), "type")
-            return kind if kind in _INSTRUCTIONS else None
-        first = self.run.steps[0] is step and not self.run.early_observations
-        return _INSTRUCTIONS[0] if first and step.content is None else None
+        return [self.header(), *self.body()]
 
     # ---- rows ------------------------------------------------------------------------------
 
     def message(self, step: Step, path: str) -> Iterator[Line]:
         """A message of the user, or of the developer; its words are shown by events."""
         blocks = self.blocks(step, path)
-        if self._place_in_header(step) is not None and any(step is it for it in self.run.steps[:2]):
+        if self.place_in_header(step) is not None and any(step is it for it in self.run.steps[:2]):
             if step.timestamp is not None:
                 self.losses.add(f"{path}.timestamp", "a system prompt in the header has no time")
             return

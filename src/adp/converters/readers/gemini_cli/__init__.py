@@ -1,15 +1,15 @@
 """Sessions of Gemini CLI: a document, or a log in which the last line with an id holds.
 
 The log is folded: ``$set`` changes the header, ``$set.messages`` replaces the messages, and
-``$rewindTo`` drops a message and all after it, which become a branch of the kind rewind; what a
-later version of a message says in another way stays with the message. Sources: the types of
-Gemini CLI up to 0.61, and files of it.
+``$rewindTo`` drops a message and all after it, which become a branch of the kind rewind, and
+``$patch`` changes some keys of a message and of its calls; what a later version of a message says
+in another way stays with the message. Sources: the types of Gemini CLI up to 0.61, and its files.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from msgspec import Raw
 
@@ -17,12 +17,11 @@ from adp.converters.kit.blocks import call_columns, function_response
 from adp.converters.kit.drafts import ObservationDraft, StepDraft
 from adp.converters.kit.gemini_contents import take_outcome
 from adp.converters.kit.key_tables import take_columns
-from adp.converters.kit.lines import log_lines
-from adp.converters.kit.session import LogReader, TreeLog, word
+from adp.converters.kit.session import LogReader, first_item, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
 from adp.converters.kit.usage import GEMINI, take_usage
-from adp.converters.readers.gemini_cli.folded_log import FoldedLog
+from adp.converters.readers.gemini_cli.folded_log import FoldedSession
 from adp.converters.reading import BRACE, BRACKET, NULL
 from adp_schema import jsontext
 from adp_schema.protocols import Match
@@ -31,7 +30,7 @@ HEADER = {"started_at": "startTime", "ended_at": "lastUpdated"}
 _NOTES = frozenset({"info", "warning", "error"})
 
 
-class GeminiSession(TreeLog):
+class GeminiSession(FoldedSession):
     """One session."""
 
     agent: ClassVar[str | None] = "gemini-cli"
@@ -47,31 +46,9 @@ class GeminiSession(TreeLog):
     kept: ClassVar[frozenset[str]] = frozenset({"$rewindTo"})
 
     def set_up(self) -> None:
-        """Make the log that is folded, and what is noted on the way."""
-        self._log = FoldedLog()
-        self._updates: list[Any] = []
+        """Make what is noted on the way: the calls that have a result."""
+        super().set_up()
         self._answered: set[str] = set()
-
-    def read_lines(self) -> None:
-        """Fold the log, and read the messages that hold; the others become branches."""
-        log = self._log
-        last_time = b""
-        for source, broken in log_lines(self.record, self.builder, self.losses):
-            if broken:
-                log.add(source, "$broken", broken)
-            elif "$rewindTo" in source:
-                log.rewind(source.word("$rewindTo"))
-                log.add(source, "$rewind")
-            elif "$set" in source:
-                self._set(source, last_time)
-            elif "type" not in source and "id" not in source:
-                self.header(source)
-            else:
-                log.message(source)
-                last_time = bytes(source.values.get("timestamp", b""))
-        self._read_line(log.line(), log.entries, 0)
-        if self._updates:
-            self.run.extra["$set"] = self._updates
 
     def kind_of(self, source: SourceObject) -> str:
         """The type of a message; a header and an edit have none."""
@@ -86,10 +63,10 @@ class GeminiSession(TreeLog):
     def header(self, source: SourceObject) -> None:
         """The header, of a document with its messages; a second one is kept under ``$set``."""
         for message in source.objects("messages"):
-            self._log.message(message)
+            self.folded.message(message)
         columns = self.run.columns
         if "source_id" in columns:
-            self._updates.append(source.rest())
+            self.updates.append(source.rest())
             return
         columns["source_id"] = columns["session_id"] = source.name("sessionId")
         take_columns(source, columns, HEADER)
@@ -97,33 +74,6 @@ class GeminiSession(TreeLog):
         if source.word("kind") == "subagent" and folders and folders[-1] not in ("", "chats"):
             self.link_parent(folders[-1])
         self.run.extra.update(source.rest())
-
-    def _set(self, source: SourceObject, last_time: bytes) -> None:
-        """A change of the header, or a new list of messages."""
-        change = source.child("$set")
-        messages = change.objects("messages") if change.first("messages") == BRACKET else None
-        if messages is not None:
-            self._replace(messages)
-        elif change.first("messages") == BRACKET:
-            self._log.keep(0)
-        if bytes(change.values.get("lastUpdated", b"")) == last_time:
-            change.drop("lastUpdated")
-        if left := source.rest():
-            self._updates.append(left["$set"] if set(left) == {"$set"} else left)
-
-    def _replace(self, messages: list[SourceObject]) -> None:
-        """Messages that hold from here on: a rollback, or a history that was made shorter."""
-        log = self._log
-        names = [message.word("id") for message in messages]
-        kept = [held for name in names if (held := log.held(name)) is not None]
-        if kept == log.live[: len(kept)]:
-            log.keep(len(kept))
-        else:
-            edit = SourceObject(None, "$", self.losses)
-            edit.values = {"$edit": jsontext.raw(jsontext.text_of(names))}
-            log.add(edit, "$edit")
-        for message in messages:
-            log.message(message)
 
     def edit(self, source: SourceObject) -> None:
         """The history was replaced; new messages in it follow."""
@@ -213,12 +163,6 @@ class GeminiSession(TreeLog):
         self.blocks.content(source.take("content"), step, f"{source.path}.content")
         step.extra |= {**source.rest(), "type": self.kind}
 
-    def entry(self, source: SourceObject, broken: str) -> None:
-        """Take one entry, with what earlier versions of it said."""
-        super().entry(source, broken)
-        if earlier := self._log.earlier_of(source):
-            self.run.steps[-1].extra["earlier"] = earlier
-
     def finish(self) -> None:
         """An error at the end has ended the session."""
         last = self.run.steps[-1] if self.run.steps else None
@@ -231,19 +175,21 @@ class GeminiReader(LogReader):
 
     name = "gemini_cli"
     title = "Sessions of Gemini CLI"
-    recognised = "a header with sessionId and projectHash, or a line with $set or $rewindTo"
+    recognised = "a header with sessionId and projectHash, or a line with $set, $patch or $rewindTo"
     versions = "reads documents (up to 0.39) and logs (0.40 to 0.61)"
     log = GeminiSession
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """The header, of a document or of a log, and the changes in a log."""
-        if "$rewindTo" in record or ("$set" in record and len(record) == 1):
+        if "$rewindTo" in record or (len(record) == 1 and ("$set" in record or "$patch" in record)):
             return Match.STAMP
         keys = set(record)
         header = bool(word(record, "sessionId")) and not keys & {"type", "uuid", "id"}
         if header and ("projectHash" in keys or {"startTime", "lastUpdated"} <= keys):
             return Match.STAMP
-        return Match.NO
+        kind = word(first_item(record, "messages"), "type")
+        document = {"projectHash", "startTime"} <= keys and kind in GeminiSession.handlers
+        return Match.STAMP if document else Match.NO
 
 
 CONVERTER = GeminiReader()

@@ -5,8 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Raw
+
+from adp.converters.kit.lines import log_lines
+from adp.converters.kit.session import TreeLog
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.tree import EntryLine, split
+from adp.converters.reading import BRACKET, NULL
+from adp_schema import jsontext
 from adp_schema.losses import Losses
 
 ROOT = "$root"
@@ -70,6 +76,26 @@ class FoldedLog:
         self.entries[place] = (source, "")
         return known
 
+    def patch(self, change: SourceObject) -> bool:
+        """Change some keys of a message that holds; its calls are changed by their ids.
+
+        Args:
+            change: the keys, with the id of the message.
+
+        Returns:
+            Whether there is such a message.
+        """
+        known = self.held(change.word("id"))
+        if known is None:
+            return False
+        before = self.entries[self._places[known]][0]
+        changed = before.copy()
+        for key, raw in change.values.items():
+            is_list = key == "toolCalls" and before.first(key) == change.first(key) == BRACKET
+            changed.values[key] = _patched_calls(before, change) if is_list else raw
+        self.message(changed)
+        return True
+
     def held(self, name: str) -> str | None:
         """The entry of a message that holds."""
         return self._held.get(name) if name else None
@@ -96,3 +122,101 @@ class FoldedLog:
         """The entries that hold at the end, and what leaves them."""
         places = {name: place for place, name in enumerate(self.ids)}
         return split(self.ids, self.parents, places[self.live[-1]] if self.live else 0)
+
+
+def _patched_calls(before: SourceObject, change: SourceObject) -> Raw:
+    """The calls of a message, some of them changed; a result that came back stays."""
+    calls = before.copy().objects("toolCalls")
+    places = {call.word("id"): call for call in calls if call.word("id")}
+    changes = change.copy().objects("toolCalls")
+    for entry in changes:
+        call = places.get(entry.word("id"))
+        if call is None:
+            calls.append(entry)
+            continue
+        call.values |= {key: raw for key, raw in entry.values.items()
+                        if entry.first(key) != NULL or key not in call}  # fmt: skip
+    return jsontext.raw(jsontext.text_of([call.values for call in calls]))
+
+
+class FoldedSession(TreeLog):
+    """A session that is read when its log was folded.
+
+    Attributes:
+        folded: the messages of the log.
+        updates: changes that no message takes.
+    """
+
+    def set_up(self) -> None:
+        """Make the log that is folded, and what changes it in no message."""
+        self.folded = FoldedLog()
+        self.updates: list[Any] = []
+
+    def read_lines(self) -> None:
+        """Fold the log, and read the messages that hold; the others become branches."""
+        log = self.folded
+        last_time = b""
+        for source, broken in log_lines(self.record, self.builder, self.losses):
+            if broken:
+                log.add(source, "$broken", broken)
+            elif "$rewindTo" in source:
+                log.rewind(source.word("$rewindTo"))
+                log.add(source, "$rewind")
+            elif "$patch" in source:
+                self._patch(source)
+            elif "$set" in source:
+                self._set(source, last_time)
+            elif "type" not in source and "id" not in source:
+                self.header(source)
+            else:
+                log.message(source)
+                last_time = bytes(source.values.get("timestamp", b""))
+        self._read_line(log.line(), log.entries, 0)
+        if self.updates:
+            self.run.extra["$set"] = self.updates
+
+    def header(self, source: SourceObject) -> None:
+        """Take the header, or a second one."""
+        raise NotImplementedError
+
+    def _set(self, source: SourceObject, last_time: bytes) -> None:
+        """A change of the header, or a new list of messages."""
+        change = source.child("$set")
+        messages = change.objects("messages") if change.first("messages") == BRACKET else None
+        if messages is not None:
+            self._replace(messages)
+        elif change.first("messages") == BRACKET:
+            self.folded.keep(0)
+        if bytes(change.values.get("lastUpdated", b"")) == last_time:
+            change.drop("lastUpdated")
+        if left := source.rest():
+            self.updates.append(left["$set"] if set(left) == {"$set"} else left)
+
+    def _patch(self, source: SourceObject) -> None:
+        """A change of a message; one that would take a value away, or finds none, is kept."""
+        change = source.copy().child("$patch")
+        text = bytes(source.values["$patch"])
+        if not self.folded.patch(change) or b":null" in text.replace(b" ", b""):
+            self.updates.append(source.rest())
+        elif left := {key: raw for key, raw in source.values.items() if key != "$patch"}:
+            self.updates.append(left)
+
+    def _replace(self, messages: list[SourceObject]) -> None:
+        """Messages that hold from here on: a rollback, or a history that was made shorter."""
+        log = self.folded
+        names = [message.word("id") for message in messages]
+        kept = [held for name in names if (held := log.held(name)) is not None]
+        if kept == log.live[: len(kept)]:
+            log.keep(len(kept))
+        else:
+            edit = SourceObject(None, "$", self.losses)
+            edit.values = {"$edit": jsontext.raw(jsontext.text_of(names))}
+            log.add(edit, "$edit")
+        for message in messages:
+            log.message(message)
+
+    def entry(self, source: SourceObject, broken: str) -> None:
+        """Take one entry, with what earlier versions of it said."""
+        super().entry(source, broken)
+        if earlier := self.folded.earlier_of(source):
+            self.run.steps[-1].extra["earlier"] = earlier

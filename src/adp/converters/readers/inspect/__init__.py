@@ -6,9 +6,6 @@ one. Sources: the log schema of inspect_ai 0.3.285, and logs since 0.3.40.
 
 from __future__ import annotations
 
-import math
-import re
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,16 +18,10 @@ from adp.converters.kit.drafts import TrajectoryDraft, emit
 from adp.converters.kit.key_tables import take_columns
 from adp.converters.kit.session import LogReader, SessionLog, first_item, inner, word
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.usage import add_totals, set_usage
 from adp.converters.readers.inspect.archive import MEMBERS, header_of, is_first, rest_of
 from adp.converters.readers.inspect.events import SampleEvents
-from adp.converters.readers.inspect.parts import (
-    Attachments,
-    line_of,
-    score_number,
-    success_of,
-    usage_keys,
-)
+from adp.converters.readers.inspect.outcome import set_outcome, set_sample_usage, set_scores
+from adp.converters.readers.inspect.parts import Attachments, line_of
 from adp.converters.reading import BRACE, QUOTE
 from adp.converters.session_writers.names import NamedRun
 from adp.converters.session_writers.values import EPOCH
@@ -95,9 +86,9 @@ class InspectLog(SessionLog):
             if name in sample:
                 sample.values[name] = texts.resolve(sample.values[name])
         self._task(sample, texts, events)
-        self._scores(sample)
-        self._outcome(sample, texts, events)
-        self._usage(sample, about)
+        set_scores(sample, columns)
+        set_outcome(sample, texts, events, columns)
+        set_sample_usage(sample, about, columns)
         if attachments:
             place.values[key] = jsontext.raw(jsontext.text_of(texts.rest(attachments)))
         if texts.replaced:
@@ -151,62 +142,6 @@ class InspectLog(SessionLog):
                 {key: line_of(value) for key, value in limits.items()}
             )
         self.builder.task(task)
-
-    def _scores(self, sample: SourceObject) -> None:
-        """All scores; the first one is the reward."""
-        columns, raws = self.run.columns, inner(sample.values, "scores")
-        old = inner(sample.values, "score")
-        if not raws and "value" in old:
-            raws = {"score": sample.values["score"]}
-        rewards: dict[str, float] = {}
-        for number, (name, raw) in enumerate(raws.items()):
-            score = inner({"score": raw}, "score")
-            value = score.get("value")
-            if value is None:
-                continue
-            named = inner(score, "value")
-            parts = {f"{name}.{key}": it for key, it in named.items()} or {name: value}
-            numbers = {key: score_number(it) for key, it in parts.items()}
-            usable = {key: it for key, it in numbers.items() if it is not None}
-            rewards |= {key: it for key, it in usable.items() if math.isfinite(it)}
-            if not number:
-                columns["success"] = success_of(value)
-                columns["reward"] = next(iter(rewards.values()), None)
-                columns["final_answer"] = word(score, "answer") or None
-        if rewards:
-            columns["rewards"] = jsontext.text_of(rewards)
-        if raws:
-            columns["judge"] = sample.json_object("scores") or sample.json_object("score")
-
-    def _outcome(self, sample: SourceObject, texts: Attachments, events: SampleEvents) -> None:
-        columns = self.run.columns
-        output = sample.values.get("output")
-        if output is not None and jsontext.one_line(texts.resolve(output)) == events.output:
-            sample.drop("output")
-        error, limit = inner(sample.values, "error"), inner(sample.values, "limit")
-        if error:
-            message = word(error, "message")
-            columns["error_message"] = message or None
-            match = re.match(r"[A-Za-z_.]+(?=\()", message)
-            columns["error_type"] = match[0] if match else "error"
-        if limit:
-            columns["stop_reason"] = word(limit, "type") or None
-        columns["truncated"] = bool(limit)
-        columns["terminated"] = not limit and not error
-
-    def _usage(self, sample: SourceObject, about: dict[str, Raw]) -> None:
-        """Totals of the model that was evaluated; of all models where that is not known."""
-        usage = inner(sample.values, "model_usage")
-        if not usage:
-            return
-        columns, model = self.run.columns, word(about, "model")
-        columns["final_metrics"] = sample.json_object("model_usage")
-        totals = Counter[str]()
-        for raw in [usage[model]] if model in usage else usage.values():
-            record, part = SourceObject(raw, "$.model_usage", self.losses), Columns()
-            set_usage(record, part, usage_keys(record))
-            totals.update(part)
-        add_totals(totals, columns)
 
 
 def _plain(raw: Raw) -> str:

@@ -1,13 +1,13 @@
-"""Sessions of opencode: its database, ``opencode export``, and the lines of ``run --format json``.
+"""Sessions of opencode: its database, ``opencode export``, and what it prints (`printed`).
 
-All three hold parts that belong to messages: a part ``tool`` is a call with its result in one.
+All hold parts that belong to messages: a part ``tool`` is a call with its result in one.
 A message may be several turns of the model, each from ``step-start`` to ``step-finish``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from msgspec import Raw
 
@@ -17,8 +17,13 @@ from adp.converters.kit.key_tables import take_columns
 from adp.converters.kit.lines import log_lines
 from adp.converters.kit.session import SHARED, LogReader, inner, word
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.times import take_time
-from adp.converters.readers.opencode.messages import OpencodeMessages, is_info, is_over
+from adp.converters.readers.opencode.messages import is_info
+from adp.converters.readers.opencode.printed import (
+    EVENTS,
+    OpencodePrinted,
+    is_server_event,
+    unwrap,
+)
 from adp.converters.reading import BRACE
 from adp.converters.session_writers.names import NamedRun, opencode_id
 from adp_schema import jsontext
@@ -27,14 +32,11 @@ from adp_schema.losses import Losses
 from adp_schema.model import Trajectory
 from adp_schema.protocols import Match, SkipRecordError
 
-EVENTS = frozenset({"step_start", "step_finish", "text", "tool_use", "reasoning", "error"})
 TIMES = {"started_at": ("created", "time_created"), "ended_at": ("updated", "time_updated")}
 
 
-class OpencodeSession(OpencodeMessages):
+class OpencodeSession(OpencodePrinted):
     """One session."""
-
-    kept: ClassVar[frozenset[str]] = frozenset({"error"})
 
     def set_up(self) -> None:
         """Make what is known of the log: whether it is a document, and what is reverted."""
@@ -46,6 +48,10 @@ class OpencodeSession(OpencodeMessages):
         """Take the lines, or the one document."""
         lines = list(log_lines(self.record, self.builder, self.losses))
         self.alone = len(lines) == 1
+        if not self.alone or is_server_event(lines[0][0].values):
+            for source, _ in lines:
+                unwrap(source)
+            lines = self.read_events(self.latest(lines))
         for source, broken in lines:
             self.entry(source, broken)
 
@@ -54,7 +60,7 @@ class OpencodeSession(OpencodeMessages):
         if "source_id" in self.run.columns and {"messages", "message"} & set(source.values):
             self.other(source)
         elif source.first("messages"):
-            self._header(source.take_child("info"))
+            self.take_header(source.take_child("info"))
             for message in source.objects("messages"):
                 parts = message.objects("parts")
                 step = self.message(message.take_child("info"), parts)
@@ -63,7 +69,7 @@ class OpencodeSession(OpencodeMessages):
         elif source.first("message"):
             self._rows(source)
         elif source.word("sessionID") and source.first("part") == BRACE:
-            self._event(source)
+            self.event(source)
         elif self.record.side_files and (source.word("role") or is_info(source.values)):
             self._files(source)
         elif self.alone and source.word("type") != "error":
@@ -72,7 +78,8 @@ class OpencodeSession(OpencodeMessages):
             self.note_error(source.child("error"))
             super().line(source)
 
-    def _header(self, info: SourceObject) -> None:
+    def take_header(self, info: SourceObject) -> None:
+        """Take what is known of a session."""
         columns = self.run.columns
         columns["source_id"] = columns["session_id"] = info.name("id")
         take_columns(info.child("time") or info, columns, TIMES)
@@ -82,7 +89,7 @@ class OpencodeSession(OpencodeMessages):
 
     def _rows(self, source: SourceObject) -> None:
         """Rows of the tables; of each message and part the row has ids, and ``data`` the rest."""
-        self._header(source.take_child("session"))
+        self.take_header(source.take_child("session"))
         parts: dict[str, list[SourceObject]] = {}
         for row in _in_order(source.objects("part")):
             owner = row.word("message_id") or row.word("messageID")
@@ -102,7 +109,7 @@ class OpencodeSession(OpencodeMessages):
             self.run.columns["session_id"] = document.word("sessionID") or None
             messages.append(document)
         else:
-            self._header(document)
+            self.take_header(document)
         for path, data in sorted(self.record.side_files.items()):
             source = SourceObject(data if jsontext.is_valid(data) else None, path, self.losses)
             if not source:
@@ -115,26 +122,6 @@ class OpencodeSession(OpencodeMessages):
             self.message(message, parts.pop(message.word("id"), []))
         for owner, left in parts.items():
             self.message(SourceObject(None, owner, self.losses), left)
-
-    def _event(self, source: SourceObject) -> None:
-        """A part of a message, as it was printed."""
-        columns = self.run.columns
-        if "source_id" not in columns:
-            columns["source_id"] = columns["session_id"] = source.word("sessionID")
-        self.run.constant(source, "sessionID")
-        part = source.take_child("part")
-        if source.word("type") not in EVENTS:
-            self.losses.unknown(f"record type {source.word('type') or 'without a type'}")
-        owner = part.word("messageID") or None
-        step = self.run.steps[-1] if self.run.steps else None
-        if step is None or step.columns.get("native_id") != owner or is_over(step, part):
-            step = self.run.step("agent", "llm_turn", native_id=owner)
-            take_time(source, step.columns, "timestamp")
-        kind = part.word("type").replace("-", "_")
-        if source.word("type") == {"tool": "tool_use"}.get(kind, kind):
-            source.drop("type")
-        self.part(part, step)
-        merge_extra(step.extra, source.rest())
 
     def finish(self) -> None:
         """Reverted messages (``revert.messageID``) become a branch of the kind rewind."""
@@ -181,8 +168,9 @@ class OpencodeReader(LogReader):
     title = "Sessions of opencode"
     recognised = "an export, the rows of a session, or printed events with a sessionID and a part"
     versions = (
-        "Reads the database, `opencode export` and `run --format json` of version 1. Writes the "
-        "document of the export; it was tried with `opencode import` of 1.18.33."
+        "Reads the database, `opencode export`, `run --format json` and the events of the "
+        "server of version 1. Writes the document of the export; it was tried with `opencode "
+        "import` of 1.18.33."
     )
     log = OpencodeSession
     database = SqliteShape(
@@ -194,6 +182,10 @@ class OpencodeReader(LogReader):
         needs=("message.session_id", "message.data", "part.message_id", "part.data"),
         through={"part": ("message_id", "message")},
     )
+
+    def may_link(self, source_file: str) -> bool:
+        """Whether a file lies where one of the old folder does; others need not be looked into."""
+        return "session" in source_file or "message" in source_file
 
     def linked_files(self, source_file: str, data: bytes) -> list[str]:
         """Of a session of the old folder its messages, and of a message its parts."""
@@ -219,7 +211,10 @@ class OpencodeReader(LogReader):
         info = inner(record, "info")
         if "messages" in keys and "id" in info and {"time", "directory", "projectID"} & set(info):
             return Match.STAMP
-        if "sessionID" in keys and word(record, "type") in EVENTS and {"part", "error"} & keys:
+        printed = word(record, "type") in EVENTS or word(record, "type") == "message.part.updated"
+        if ("sessionID" in keys and printed and {"part", "error"} & keys) or is_server_event(
+            record
+        ):
             return Match.STAMP
         lone = ({"id", "sessionID", "role", "time"}, {"id", "sessionID", "messageID", "type"})
         is_lone = any(shape <= keys for shape in lone) or is_info(record)
