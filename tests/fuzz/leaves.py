@@ -177,6 +177,12 @@ def _unpacked(text: str) -> str:
     return ""
 
 
+def _is_pair(value: dict[str, Any]) -> bool:
+    """Whether it is an attribute of OTLP, or a tag of Jaeger, whose name is no value."""
+    names = ({"key", "value"}, {"key", "type", "value"})
+    return set(value) in names and isinstance(value["key"], str)
+
+
 def leaves(
     value: Any, path: str = "$", key: str = "", kept: Container[str] = ()
 ) -> Iterator[tuple[str, str, Any]]:
@@ -186,8 +192,8 @@ def leaves(
         value, path, step, key, attribute = todo.pop()
         if isinstance(value, dict):
             path += step
-            if len(value) == 2 and isinstance(name := value.get("key"), str) and "value" in value:
-                todo.append((value["value"], path, ".value", "", name))  # an attribute of OTLP
+            if _is_pair(value):
+                todo.append((value["value"], path, ".value", "", value["key"]))
             else:
                 children = [(it, path, f".{name}", name, attribute) for name, it in value.items()]
                 todo.extend(reversed(children))

@@ -36,7 +36,7 @@ def log_lines(
         RecordError: no line is an object.
     """
     usable = 0
-    items, valid = _items(record.data)
+    items, valid = _items(record.data, builder)
     is_list = jsontext.first_byte(record.data) == BRACKET
     for index, raw in enumerate(items):
         path = f"$[{index}]" if is_list else "$"
@@ -63,7 +63,7 @@ def json_lines(
         builder: is told when a line had to be sanitised.
         losses: takes lines that are no JSON.
     """
-    items, valid = _items(record.data)
+    items, valid = _items(record.data, builder)
     good: list[Raw] = []
     broken: list[str] = []
     for index, item in enumerate(items):
@@ -76,7 +76,7 @@ def json_lines(
     return good, broken
 
 
-def _items(data: bytes) -> tuple[list[Raw] | list[bytes], bool]:
+def _items(data: bytes, builder: RowBuilder) -> tuple[list[Raw] | list[bytes], bool]:
     """The lines, and whether it is known that each can be decoded."""
     if jsontext.first_byte(data) != BRACKET:
         return [data], False
@@ -84,7 +84,12 @@ def _items(data: bytes) -> tuple[list[Raw] | list[bytes], bool]:
         items: list[Raw] = jsontext.decode_array(data)
         return items, True
     except (msgspec.DecodeError, RecursionError):
-        return data[1:-1].split(_BETWEEN), False
+        lines = data[1:-1].split(_BETWEEN)
+    # A list that is no strict JSON may be a document, whose items are no lines.
+    if _decodable(lines[0], builder) is None and (whole := _decodable(data, builder)) is not None:
+        items = jsontext.decode_array(whole)
+        return items, True
+    return lines, False
 
 
 def _decodable(raw: Raw | bytes, builder: RowBuilder) -> Raw | bytes | None:

@@ -21,6 +21,7 @@ from adp.converters.reading import BRACE, BRACKET, begins
 from adp.converters.spans.attributes import classify, is_claude, take
 from adp.converters.spans.blocks import items_of, plain, unwrapped
 from adp.converters.spans.events import add_events, lift_details, log_event
+from adp.converters.spans.other_spans import is_other_span
 from adp.converters.spans.otlp_values import (
     IDS,
     LOG_TIMES,
@@ -46,6 +47,7 @@ _LISTS = {
 """Lists of resources -> what their scopes hold."""
 _SCOPES = ("scopeSpans", "scope_spans", "instrumentationLibrarySpans", "scopeLogs",
            "scope_logs")  # fmt: skip
+_SCOPE_KEYS = frozenset(_SCOPES)
 _MARKED = ("gen_ai.", "claude_code.")
 """Beginnings of the names of events that tell of models and agents."""
 _MARKS = {**dict.fromkeys(_LISTS, tuple(mark.encode() for mark in _MARKED)),
@@ -96,6 +98,10 @@ class OtlpLog(SpanLog):
             return
         if source.first("trace") == BRACE:
             self._document(source.take_child("trace"))
+        if not _SCOPE_KEYS.isdisjoint(source.values):
+            logs = "scopeLogs" in source or "scope_logs" in source
+            self._resource(source, "logRecords" if logs else "spans")
+            return
         for key, items in _LISTS.items():
             for resource in source.objects(key):
                 self._resource(resource, items)
@@ -191,13 +197,14 @@ class OtlpReader(SpanReader):
     name = "otlp"
     title = "OpenTelemetry spans of models and agents"
     log = OtlpLog
-    recognised = "a list of resourceSpans, or a span with its context and attributes"
+    recognised = "resourceSpans, a resource with scopeSpans, or a span with its ids and attributes"
     written_anew = True
     flavours = ("all-messages", "new-messages")
     versions = (
-        "OTLP as JSON and protobuf, and single spans, with the conventions GenAI, OpenInference, "
-        "OpenLLMetry, Vercel AI SDK and Logfire; writes GenAI 0.1.0 as OTLP JSON, a trace a "
-        "trajectory; of new-messages each span has the messages since the turn before it only"
+        "OTLP as JSON and protobuf, single spans, exports of Jaeger and rows of ClickHouse, with "
+        "the conventions GenAI, OpenInference, OpenLLMetry, Vercel AI SDK and Logfire; writes "
+        "GenAI 0.1.0 as OTLP JSON, a trace a trajectory; of new-messages each span has the "
+        "messages since the turn before it only"
     )
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
@@ -206,11 +213,17 @@ class OtlpReader(SpanReader):
             data = bytes(record.get(key, b""))
             if data[:1] == b"[" and any(mark in data for mark in _MARKS[key]):
                 return Match.STAMP
+        if _is_resource(record):
+            return Match.STAMP
+        if begins(record.get("trace"), BRACE):
+            trace = jsontext.decode_object(record["trace"])
+            if not _LISTS.keys().isdisjoint(trace):
+                return self.sniff(trace)
         for key in _HOLDERS:
             items = items_of(record.get(key))
             if begins(record.get(key), BRACKET) and items and begins(items[0], BRACE):
                 return self.sniff(jsontext.decode_object(items[0]))
-        if "attributes" in record or "context.span_id" in record:
+        if "attributes" in record or "context.span_id" in record or is_other_span(record):
             return Match.STAMP if is_span(record) else Match.NO
         return Match.NO
 
@@ -221,6 +234,16 @@ class OtlpReader(SpanReader):
         from adp.converters.writers.otlp import write_trace
 
         return write_trace(trajectory, losses, flavour)
+
+
+def _is_resource(record: Mapping[str, Raw]) -> bool:
+    """Whether it is a resource with its spans, which stands alone; or with logs about models."""
+    for key in _SCOPE_KEYS & record.keys():
+        data = bytes(record[key])
+        marks = [mark.encode() for mark in _MARKED] if "ogs" in key else [b'"spans"']
+        if data[:1] == b"[" and any(mark in data for mark in marks):
+            return True
+    return False
 
 
 CONVERTER = OtlpReader()

@@ -9,6 +9,7 @@ from msgspec import Raw
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE
 from adp.converters.spans.blocks import plain, unwrapped
+from adp.converters.spans.other_spans import as_otlp, is_other_span
 from adp.converters.spans.tree import TraceSpan, take_id, take_times
 from adp_schema import jsontext
 from adp_schema.losses import Losses
@@ -138,7 +139,7 @@ def is_span(values: Mapping[str, Raw]) -> bool:
     context = b"".join(bytes(values[key]) for key in ("context", "spanContext") if key in values)
     inside = b'"trace_id"' in context or b'"traceId"' in context or "context.trace_id" in keys
     known = ({"trace_id", "traceId"}, {"span_id", "spanId"}, {"name", "span_name"})
-    return inside or all(names & keys for names in known)
+    return inside or all(names & keys for names in known) or is_other_span(values)
 
 
 def take_ids(source: SourceObject) -> dict[str, str]:
@@ -163,6 +164,7 @@ def open_span(source: SourceObject, shared: dict[str, Raw]) -> TraceSpan:
         source: the span.
         shared: resource and scope that it stands under.
     """
+    as_otlp(source)
     attributes = take_attributes(source, source.losses)
     shared = dict(shared)
     for key in ("resource", "scope", "instrumentationScope", "instrumentationLibrary"):
