@@ -180,7 +180,7 @@ def _unpacked(text: str) -> str:
 def _is_pair(value: dict[str, Any]) -> bool:
     """Whether it is an attribute of OTLP, or a tag of Jaeger, whose name is no value."""
     names = ({"key", "value"}, {"key", "type", "value"})
-    return value.keys() in names and isinstance(value["key"], str)
+    return set(value) in names and isinstance(value["key"], str)
 
 
 def leaves(
@@ -192,7 +192,7 @@ def leaves(
         value, path, step, key, attribute = todo.pop()
         if isinstance(value, dict):
             path += step
-            if _is_pair(value):  # an attribute of OTLP
+            if _is_pair(value):
                 todo.append((value["value"], path, ".value", "", value["key"]))
             else:
                 children = [(it, path, f".{name}", name, attribute) for name, it in value.items()]

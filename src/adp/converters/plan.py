@@ -296,8 +296,7 @@ def _recognise(item: InputFile, head: list[Frame], choice: _Choice) -> tuple[str
     if known is not None and outranks(known, names):
         forced = advice([formats.get(name) for name in names], head, choice.limits)
         return None, f"{looks_like(known)}{forced}"
-    if len(names) > 1:
-        names = [name for name in names if not getattr(formats.get(name), "yields", False)] or names
+    names = [it for it in names if not getattr(formats.get(it), "gives_way", False)] or names
     if len(names) > 1:
         raise AmbiguousFormatError(
             f"{item.label}: {' and '.join(names)} claim it equally; choose one for this file "

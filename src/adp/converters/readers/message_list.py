@@ -2,7 +2,7 @@
 
 Small agents keep their messages so, and several programs print them: Kimi CLI (``--output-format
 stream-json``), the first Mistral Vibe (``--output``), and the Grok CLI for each answer. A format
-with keys of its own takes its files first (`MessageListReader.yields`).
+with keys of its own takes its files first (`Format.gives_way`).
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from msgspec import Raw
 from adp.converters.kit.chat import RESULTS, SOURCES
 from adp.converters.kit.chat_messages import ChatMessages
 from adp.converters.kit.lines import json_lines
+from adp.converters.kit.responses_items import CALLS as ITEM_CALLS
+from adp.converters.kit.responses_items import RESULTS as ITEM_RESULTS
 from adp.converters.kit.responses_items import ResponseItems
 from adp.converters.kit.session import LogReader, SessionLog, first_item, word
 from adp.converters.kit.source_object import SourceObject
@@ -30,6 +32,12 @@ _OTHER_FORMATS = frozenset(
      "prompt", "response", "choices", "label", "chosen", "rejected", "conversations"}
 )  # fmt: skip
 """Keys that say that an object is a line of another log, a reply of an API, or a row."""
+_ITEMS = ITEM_CALLS.keys() | ITEM_RESULTS | {"reasoning", "compaction", "item_reference"}
+_ITEM = frozenset(
+    {"type", "id", "call_id", "name", "arguments", "input", "output", "status", "summary",
+     "content", "encrypted_content", "action", "namespace", "caller"}
+)  # fmt: skip
+"""Keys of an item of the Responses API; one with others is a line of a log."""
 
 
 class MessageList(SessionLog):
@@ -71,11 +79,7 @@ class MessageList(SessionLog):
 
 
 class MessageListReader(LogReader):
-    """The format ``message_list``.
-
-    Attributes:
-        yields: whether a format that claims a file as strongly takes it.
-    """
+    """The format ``message_list``."""
 
     name = "message_list"
     title = "Chat messages with nothing around them"
@@ -85,12 +89,14 @@ class MessageListReader(LogReader):
         "as do Mistral Vibe 1 and the Grok CLI"
     )
     log = MessageList
-    yields = True
+    gives_way = True
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """A message of a chat, and no key of another format."""
         if LIST_LINE in record:
             record = first_item(record, LIST_LINE)
+        if word(record, "type") in _ITEMS and set(record) <= _ITEM:
+            return Match.SHAPE
         role = word(record, "role")
         other = _OTHER_FORMATS & set(record)
         if word(record, "type") == "message":
