@@ -101,10 +101,8 @@ class VibeSession(SessionLog):
         model = source.text("model")
         step = self._chat.message(source)
         if step is None:
-            if name is not None:
-                observations = (self.run.steps[-1].observations if self.run.steps
-                                else self.run.early)  # fmt: skip
-                observations[-1].extra["message_id"] = name
+            extra = self.run.observations[-1].extra
+            extra |= {key: it for key, it in (("message_id", name), ("model", model)) if it}
             return
         step.columns["native_id"] = name
         step.columns["synthetic"] = injected or None
