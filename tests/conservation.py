@@ -157,7 +157,9 @@ def lost(paths: tuple[str, ...], losses: Losses) -> bool:
     reported += [item["path"] for item in losses.items if ".content[" in item["path"]]
     reported += [item["path"] for item in losses.items if ".branches[" in item["path"]]
     return any(
-        path == there or path.startswith(there + ".") for path in paths for there in reported
+        path == there or path.startswith((f"{there}.", f"{there}["))
+        for path in paths
+        for there in reported
     )
 
 

@@ -113,16 +113,28 @@ def compare(answers: dict[str, Answer], expected: dict[str, str]) -> list[str]:
 def folder_table(folder: Path) -> list[str]:
     """A row a file of a folder: its format and counts, and how complete its runs are; Markdown."""
     report = diagnose([str(folder)])
-    heads = ("file", "format", "version", "records = used + skipped + rejected", "steps", "calls",
-             "paired", "reasoning", "errors", "missing, or why it is not read")  # fmt: skip
+    heads = (
+        *("file", "format", "version", "agent", "records = used + skipped + rejected", "steps"),
+        *("calls", "answered", "reasoning", "errors", "missing, or why it is not read"),
+    )
     rows = []
     for file in report.files:
         lacking = "; ".join(file.figures.missing()) if file.figures else ""
         form = "beside another" if file.framing in SIDE_FRAMINGS else file.format or "-"
         sums = f"{file.records} = {file.used} + {file.skipped} + {file.rejected}"
-        counts = (file.steps, file.calls, file.paired, file.reasoning, file.errors)
+        counts = (file.steps, file.calls, file.answered, file.reasoning, file.errors)
         why = lacking or (file.reason or "")
-        rows.append((file.source_file, form, file.version or "", sums, *map(str, counts), why))
+        rows.append(
+            (
+                file.source_file,
+                form,
+                file.version or "",
+                file.agent or "",
+                sums,
+                *map(str, counts),
+                why,
+            )
+        )
     lines = [f"## {folder.name}", "", *table(heads, rows), ""]
     lines += [f"- kept, not understood: {kind}: {count}" for kind, count in report.unknown.items()]
     read = len({file.source_file.split("/")[0] for file in report.files if file.trajectories})

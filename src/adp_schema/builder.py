@@ -2,8 +2,7 @@
 
 A converter calls `RowBuilder.trajectory`, then `step`, `call`, `observation` and the rest in the
 order of the source, and `finish`. The builder numbers steps, calls and turns, pairs results with
-calls, makes ids unique, lifts base64 out of texts and cleans what Arrow cannot hold. `tables`
-gives the rows as Arrow tables; `adp_schema.reader.to_models` gives them as pydantic models.
+calls, makes ids unique, lifts base64 out of texts and cleans what Arrow cannot hold.
 """
 
 from __future__ import annotations
@@ -98,14 +97,16 @@ class RowBuilder:
             if items := losses.take(" ".join(name for name in origin if name)):
                 row["losses"] = text_of(items)
 
-    def check_record(self) -> None:
-        """Check the columns of the rows since `begin`, for readers that nobody tested.
+    def made(self, table: str) -> list[Columns]:
+        """The rows of a table since `begin`; those of trajectories may be added to."""
+        if self._open:
+            self.finish()
+        return self.rows[table][self._mark[table] :]
 
-        Raises:
-            SchemaError: a value has the wrong type, or a column is unknown.
-        """
-        for name, rows in self.rows.items():
-            check_columns(name, rows[self._mark[name] :])
+    def check_record(self) -> None:
+        """Check the columns of the rows since `begin`, for readers that nobody tested."""
+        for name in self.rows:
+            check_columns(name, self.made(name))
 
     def keep_raw(self, data: bytes) -> None:
         """Keep the record's bytes beside the trajectory that was finished last."""
@@ -128,8 +129,7 @@ class RowBuilder:
             key = (self._origin.dataset, row["task_id"])
             if self._tasks_seen.get(key) == ids.task_digest(row):
                 del self._tasks_seen[key]
-        pairs = len(self.rows["pairs"]) - self._mark["pairs"]
-        for _ in range(pairs):
+        for _ in range(len(self.rows["pairs"]) - self._mark["pairs"]):
             self._pair_repeats[self._pair_bases.pop()] -= 1
         for name, length in self._mark.items():
             self.rows[name].truncate(length)
@@ -266,6 +266,11 @@ class RowBuilder:
         if table == "steps":
             self._step += count
 
+    def settle(self) -> None:
+        """Make columns of the steps, calls and observations so far, which nobody changes now."""
+        for name in ("steps", "tool_calls", "observations"):
+            self.rows[name].settle()
+
     def link(self, columns: Columns) -> None:
         """Add a link from this trajectory to another one."""
         self._add("links", columns)
@@ -335,11 +340,9 @@ class RowBuilder:
         trajectory_id = ids.numbered(base, self._repeats[base])
         self._add("trajectories", {**trajectory, "seq": seq, "trajectory_id": trajectory_id})
         for name, children in rows.items():
+            more = {} if name in self._keys else {"seq": seq, "trajectory_id": trajectory_id}
             for columns in children:
-                if name in self._keys:
-                    self._add(name, columns)
-                else:
-                    self._add(name, {**columns, "seq": seq, "trajectory_id": trajectory_id})
+                self._add(name, {**columns, **more} if more else columns)
             if name in self._keys and children:
                 self._keys[name].append((seq, trajectory_id, len(self.rows[name])))
         return trajectory_id

@@ -64,6 +64,11 @@ def pack(
         null: names of columns whose value was null.
         absent: names of keys that were left out.
     """
+    if type(fields) is dict and fields and not (null or absent or shape):
+        text = jsontext.text_of(fields)
+        # As it is: no key begins with a dollar sign, and no value is spread over lines.
+        if '"$' not in text and "\n" not in text and "\r" not in text:
+            return text
     out: dict[str, Any] = {}
     for key, value in (fields or {}).items():
         name = "$" + key if key.startswith("$") else key

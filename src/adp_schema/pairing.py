@@ -48,14 +48,22 @@ class CallIndex:
         native = columns.get("native_id", call_id)
         call = OpenCall(step, index, call_id, native, columns.get("name"))
         if native is not None:
+            earlier = self._latest.get(native)
+            if earlier is not None:
+                self._add_waiting(native, earlier, call)
             self._latest[native] = call
-            steps = self._waiting.setdefault(native, [])
-            if not steps or steps[-1][-1].step != step:
-                steps.append(deque())
-            steps[-1].append(call)
-        if not self._last_step or self._last_step[-1].step != step:
-            self._last_step = deque()
+        if self._last_step and self._last_step[-1].step != step:
+            self._last_step.clear()
         self._last_step.append(call)
+
+    def _add_waiting(self, native: str, earlier: OpenCall, call: OpenCall) -> None:
+        """Note a call with an id that another call has, too; most ids stand once."""
+        steps = self._waiting.get(native)
+        if steps is None:
+            steps = self._waiting[native] = [deque([earlier])]
+        if not steps or steps[-1][-1].step != call.step:
+            steps.append(deque())
+        steps[-1].append(call)
 
     def by_id(self, native: str) -> OpenCall | None:
         """The call that a result with this id answers.

@@ -27,9 +27,11 @@ _ORDER = {"reasoning": 0, "text": 1}
 class Parts:
     """Collects the parts of one step or observation in order."""
 
+    __slots__ = ("_ends", "_last", "_parts", "_plain", "_words")
+
     def __init__(self) -> None:
-        self._words: dict[str, list[str]] = {"text": [], "reasoning": []}
-        self._ends = {"text": 0, "reasoning": 0}
+        self._words: dict[str, list[str]] = {}
+        self._ends: dict[str, int] = {}
         self._parts: list[dict[str, Any]] = []
         self._plain = True
         self._last = 0
@@ -55,12 +57,15 @@ class Parts:
         self._add({"type": "opaque", "value": value}, None, plain=False)
 
     def _spanned(self, column: str, text: str, extra: dict[str, Any] | None) -> None:
-        words = self._words[column]
-        start = self._ends[column] + (len(JOINT) if words else 0)
-        plain = not words
-        words.append(text)
-        self._ends[column] = start + len(text)
-        self._add({"type": column, "span": [start, start + len(text)]}, extra, plain=plain)
+        words = self._words.get(column)
+        start = 0
+        if words is None:
+            self._words[column] = [text]
+        else:
+            start = self._ends[column] + len(JOINT)
+            words.append(text)
+        end = self._ends[column] = start + len(text)
+        self._add({"type": column, "span": [start, end]}, extra, plain=words is None)
 
     def _add(self, part: dict[str, Any], extra: dict[str, Any] | None, *, plain: bool) -> None:
         if extra:
@@ -70,9 +75,16 @@ class Parts:
         self._last = place
         self._parts.append(part)
 
+    def words(self, column: str) -> str:
+        """The column text or reasoning; empty when there is none."""
+        return JOINT.join(self._words.get(column, ()))
+
     def columns(self) -> dict[str, str]:
         """The columns text, reasoning and content, as far as they are filled."""
-        out = {name: JOINT.join(words) for name, words in self._words.items() if words}
+        words = self._words
+        out: dict[str, str] = {
+            name: JOINT.join(words[name]) for name in ("text", "reasoning") if name in words
+        }
         if not self._plain:
             out["content"] = text_of(self._parts)
         return out

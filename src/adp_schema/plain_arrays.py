@@ -108,6 +108,10 @@ def _text_array(values: list[Any]) -> pa.Array:
     if None in values:
         there = np.array([value is not None for value in values])
         texts = ["" if value is None else value for value in values]
+    if all(map(str.isascii, texts)):
+        return _array(
+            pa.string(), len(texts), [_offsets(_sizes(texts)), "".join(texts).encode()], there
+        )
     encoded = list(map(str.encode, texts))
     return _array(pa.string(), len(texts), [_offsets(_sizes(encoded)), b"".join(encoded)], there)
 

@@ -40,8 +40,7 @@ class TableRows(Sequence[Columns]):
             columns: a value for each of the rows; columns that are missing are null.
             count: number of the rows.
         """
-        if self._dicts:
-            self._dicts_to_columns()
+        self.settle()
         for name, values in columns.items():
             column = self._columns.get(name)
             if column is None or len(column) < self._in_columns:
@@ -89,7 +88,10 @@ class TableRows(Sequence[Columns]):
             values.extend([None] * (self._in_columns - len(values)))
         return values
 
-    def _dicts_to_columns(self) -> None:
+    def settle(self) -> None:
+        """Keep the rows so far as columns: nobody changes the dicts of them any more."""
+        if not self._dicts:
+            return
         for name in set().union(*self._dicts):
             self._column(name).extend(column_of(name, self._dicts))
         self._in_columns += len(self._dicts)

@@ -12,6 +12,7 @@ ACTS = st.lists(
         st.tuples(st.just("extend"), st.lists(ROWS, min_size=1, max_size=3)),
         st.tuples(st.just("truncate"), st.integers(0, 12)),
         st.tuples(st.just("clear"), st.none()),
+        st.tuples(st.just("settle"), st.none()),
     ),
     max_size=12,
 )
@@ -35,6 +36,8 @@ def test_rows_are_those_of_a_list(acts):
         elif act == "truncate":
             rows.truncate(value)
             del plain[value:]
+        elif act == "settle":
+            rows.settle()
         else:
             rows.clear()
             plain.clear()

@@ -129,3 +129,10 @@ def test_events_and_results_without_a_text():
     assert not any("plan" in line for line in lines)
     lines = [line.plain for line in transcript(trajectory, TranscriptView(kinds=["event"]))]
     assert lines[-1].strip() == '{"mode": "plan"}'
+
+
+def test_reasoning_is_marked_without_colours():
+    step = Step(step=0, source="agent", kind="llm_turn", reasoning="I hesitate.", text="Yes.")
+    run = Trajectory(trajectory_id="d/run", steps=[step])
+    lines = [line.plain for line in transcript(run)]
+    assert lines[-3:] == ["  reasoning:", "    I hesitate.", "  Yes."]

@@ -58,7 +58,6 @@ DOCUMENTS: dict[str, Any] = {
     "amp": {"v": 0, "id": "T-1", "messages": [{"role": "user", "content": _TEXT}]},
     "cline": [{"role": "user", "content": _TEXT}, {"role": "assistant", "content": _TEXT}],
     "mini_swe_agent_v1": [_USER, {"role": "assistant", "content": "ls"}],
-    "message_list": [_USER, {"role": "assistant", "content": "ho"}],
     "chatgpt_export": {
         "id": "1",
         "mapping": {"root": {"id": "root", "parent": None, "children": [], "message": None}},
@@ -72,7 +71,6 @@ DOCUMENTS: dict[str, Any] = {
     "nemo_gym_tasks": {"responses_create_params": {"input": "Add."}, "expected_answer": "3"},
     "tau2_settings": {"timestamp": "t", "info": {"agent_info": {}, "user_info": {}}, "tasks": []},
     "fireact": {"7": {"reward": True, "em": True, "f1": 1.0, "pred": "p", "traj": [_USER]}},
-    "atif_by_name": {"parent": {"schema_version": "ATIF-v1.6", "steps": []}},
     "expected_messages": {
         "a1": {"input": {"success": True, "data": [_USER]}, "output": {"success": False}},
     },

@@ -166,6 +166,29 @@ def test_leaves_of_rejected_records_are_not_tested(tmp_path, named, capsys):
     assert "1 path untested: it is only in records that are rejected" in shown
 
 
+def test_leaves_of_skipped_records_are_listed_and_no_fault(tmp_path, capsys):
+    from adp.cli.main import main
+
+    skipping = FORMAT.replace("import Match", "import Match, SkipRecordError").replace(
+        "        builder.trajectory",
+        "        if 'text' not in run:\n            raise SkipRecordError('it has no text')\n"
+        "        builder.trajectory",
+    )
+    (tmp_path / "skipping.py").write_text(skipping, encoding="utf-8")
+    records = [{"id": 1, "text": "a"}, {"id": 2, "settings": {"x": [1, 2]}}]
+    file = tmp_path / "some.jsonl"
+    file.write_text("".join(f"{json.dumps(record)}\n" for record in records), "utf-8")
+    name = f"{tmp_path / 'skipping.py'}:FORMAT"
+    report = conformance(name, [str(file)])
+    outcomes = {path.path: (path.outcome, path.example) for path in report.paths}
+    assert outcomes["$.settings.x[*]"] == ("skipped", "some.jsonl#2")
+    assert outcomes["$.id"][0] == "column"
+    assert main(["conformance", name, str(file)]) == 0
+    shown = capsys.readouterr().out
+    assert "$.settings.x[*]" in shown
+    assert "1 path skipped: it is only in records that are skipped, so it was not tried" in shown
+
+
 def test_a_format_that_is_only_read(named, tmp_path):
     format_name, file = named
     store = adp.convert(file, tmp_path / "store", format=format_name)

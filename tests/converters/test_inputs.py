@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import os
+import re
 import sys
 import zipfile
 import zlib
@@ -191,6 +192,43 @@ def test_members_that_cannot_be_read_are_one_reject_each(tmp_path):
         tmp_path / "z.zip", patched(zstandard, "a.jsonl", method=93, crc=zlib.crc32(ONE_CHAT))
     )
     assert converted(path, tmp_path / "zs").manifest.counts.used == 1
+
+
+DIRECTORY = b"PK\x01\x02"
+
+
+def in_directory(data, place, new):
+    """An archive whose directory has other bytes at a place of its first entry."""
+    at = data.index(DIRECTORY) + place
+    return data[:at] + new + data[at + len(new) :]
+
+
+@pytest.mark.parametrize(
+    ("place", "new", "why", "used"),
+    [
+        (46 + 2, b"gsonl", "another name of a member", 1),
+        (28, b"\0\0", "another name of a member|damaged", 0),
+        (32, (46 + 7).to_bytes(2, "little"), "it lists 1 of 2 members", 1),
+    ],
+)
+def test_a_member_that_is_missing_from_the_directory_is_a_reject(tmp_path, place, new, why, used):
+    """Its ending differs, its name is empty, or it stands in the comment of another one."""
+    data = in_directory(zipped({"a.jsonl": ONE_CHAT, "b.jsonl": ONE_CHAT}), place, new)
+    put(tmp_path / "in" / "logs.zip", data)
+    put(tmp_path / "in" / "good.jsonl")
+    store = converted(tmp_path / "in", tmp_path / "s", ConvertOptions())
+    assert store.manifest.counts.used == used + 1
+    assert any(re.search(why, reason) for reason in reasons(store))
+
+
+def test_bytes_that_are_no_text_in_the_first_record_end_no_conversion(tmp_path):
+    """Formats look at its type; a record that is no UTF-8 is rejected, and the others are read."""
+    put(tmp_path / "in" / "a.jsonl", b'{"type": "ses\xdbsion", "id": "x"}\n' + ONE_CHAT)
+    put(tmp_path / "in" / "b.jsonl", b'{"ty\xdbpe": "session", "role": "\xff"}\n')
+    put(tmp_path / "in" / "good.jsonl")
+    store = converted(tmp_path / "in", tmp_path / "s", ConvertOptions())
+    counts = store.manifest.counts
+    assert (counts.used, counts.rejected) == (2, 2)
 
 
 @pytest.mark.parametrize(

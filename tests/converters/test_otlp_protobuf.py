@@ -164,7 +164,7 @@ def test_a_file_becomes_the_rows_of_its_json(tmp_path):
     """The example of the reader, written by the rules of the wire format."""
     text = (EXAMPLES / "conversation.jsonl").read_bytes()
     path = tmp_path / "spans.binpb"
-    path.write_bytes(fixed(*(_encoded(json.loads(line)) for line in text.splitlines() if line)))
+    path.write_bytes(fixed(*(encoded(json.loads(line)) for line in text.splitlines() if line)))
     stores = []
     for source in (path, EXAMPLES / "conversation.jsonl"):
         store = str(tmp_path / source.suffix[1:])
@@ -206,7 +206,7 @@ def _span(item: dict[str, Any]) -> bytes:
     )  # fmt: skip
 
 
-def _encoded(document: dict[str, Any]) -> bytes:
+def encoded(document: dict[str, Any]) -> bytes:
     out = b""
     for resource in document["resourceSpans"]:
         scopes = b""
@@ -236,7 +236,7 @@ def test_the_library_of_opentelemetry_reads_the_same():
         }
 
     for line in (EXAMPLES / "conversation.jsonl").read_bytes().splitlines():
-        data = _encoded(json.loads(line))
+        data = encoded(json.loads(line))
         message = trace.TracesData.FromString(data)
         theirs = hexed(MessageToDict(message, use_integers_for_enums=True))
         ((_, text, _),) = messages(data)

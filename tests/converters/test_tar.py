@@ -165,6 +165,19 @@ def test_damage_never_crashes(sound, data, tmp_path_factory):
         assert fault.startswith("the tar archive is damaged (")
 
 
+def test_what_follows_the_end_of_an_archive_is_reported(tmp_path):
+    """Two archives in one file, or a header whose block was lost."""
+    first, last = (tarred({f"{name}.jsonl": lines([chat(name)])}) for name in "ab")
+    path = tmp_path / "logs.tar"
+    for number, data in enumerate((first + last, first[:1024] + bytes(512) + last)):
+        path.write_bytes(data)
+        listed, damage = tar_members(str(path), len(data), number)
+        assert [member.name for member in listed] == ["a.jsonl"]
+        assert "more follows" in damage
+    path.write_bytes(first + bytes(100_000))
+    assert tar_members(str(path), len(first) + 100_000, 0)[1] == ""
+
+
 def test_a_name_that_is_larger_than_memory_is_not_read(tmp_path):
     info = tarfile.TarInfo("x")
     info.type, info.size = b"x", 1 << 40

@@ -52,8 +52,9 @@ def test_each_kind_of_wrong_file_has_a_reason_of_its_own(tmp_path, name, data, o
     assert "no JSON object" not in message
 
 
-def test_lines_that_are_bare_lists_of_messages(tmp_path):
-    message = refusal(tmp_path, "a.jsonl", lines([chat(1)["messages"], chat(2)["messages"]]))
+def test_lines_that_are_bare_lists_of_messages_of_other_roles(tmp_path):
+    messages = [[{"role": "narrator", "content": "It was a dark night."}]] * 2
+    message = refusal(tmp_path, "a.jsonl", lines(messages))
     assert 'bare lists of messages; write each as {"messages": [...]}' in message
 
 

@@ -97,6 +97,36 @@ def test_a_turn_of_sharegpt_has_only_what_a_model_saw():
     check_reasons(reasons)
 
 
+def test_adp_v1_has_only_what_a_model_saw():
+    record, reasons = written("adp_v1", log())
+    assert [
+        (item["class_"], item["content"]) for item in record["content"] if "content" in item
+    ] == [
+        ("text_observation", "hello"),
+        ("text_observation", "a picture"),
+        ("text_observation", "a list"),
+        ("message_action", "seen"),
+    ]
+    check_reasons(reasons)
+    assert reasons["$.steps[3].observations[0].call_id"] == "the call that it answers is left out"
+
+
+def test_a_run_of_m3_has_only_what_a_model_saw():
+    run = log()
+    run.steps.insert(0, Step(step=-1, source="environment", kind="event", visibility="none"))
+    run.steps.insert(1, Step(step=-1, source="system", kind="message", text="be brief"))
+    record, reasons = written("m3", run)
+    assert record["system"] == "be brief"
+    last = list(record["interactions"].values())[-1]
+    texts = [message["content"] for message in last["input"]]
+    assert not {"a note", "", "they looked"} & set(texts)
+    assert texts[-2:] == ["a picture", "a list"]
+    assert reasons["$.steps[4].kind"] == "a step of kind event, which no model saw, is left out"
+    assert {"$.steps[5].text", "$.steps[5].calls[0].name", "$.steps[6].edit_summary"} <= set(
+        reasons
+    )
+
+
 @pytest.mark.parametrize("source", ["user", "environment"])
 def test_a_message_without_words_has_an_empty_content(source):
     steps = [Step(step=0, source=source, kind="message"), Step(step=1, source="agent", text="hi")]

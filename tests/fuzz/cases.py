@@ -11,7 +11,7 @@ from typing import Any
 from adp.converters.readers import READERS
 from adp.converters.registry import BUILTIN
 from tests.fuzz import readers
-from tests.fuzz.check import check
+from tests.fuzz.check import Outcome, check
 from tests.fuzz.mutate import mutate
 from tools.tables.field_table import load_probe
 
@@ -36,14 +36,24 @@ def make(name: str, seed: int, case: int) -> tuple[bytes, str]:
     return mutate(chance.choice(records), strangers, chance), target
 
 
+def run_case(name: str, seed: int, case: int) -> tuple[bytes, Outcome]:
+    """The record or the container of a case, and what became of it."""
+    if "." in name:
+        from tests.fuzz import containers  # it takes a while to import
+
+        data = containers.make(name, seed, case)
+        return data, containers.check_container(name, data)
+    data, target = make(name, seed, case)
+    return data, check(name, target, data) if target else readers.check_reader(name, data)
+
+
 def run_chunk(job: tuple[str, int, int, int]) -> dict[str, Any]:
     """Check a run of cases."""
     name, seed, first, last = job
     counts: Counter[str] = Counter()
     results: list[tuple[int, str]] = []
     for case in range(first, last):
-        data, target = make(name, seed, case)
-        outcome = check(name, target, data) if target else readers.check_reader(name, data)
+        _, outcome = run_case(name, seed, case)
         counts["read" if outcome.read else "rejected"] += 1
         if outcome.wrong:
             results.append((case, outcome.wrong))

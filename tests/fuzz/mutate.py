@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import random
 from typing import Any
@@ -43,6 +42,26 @@ def parse(value: Any) -> Node:
     return json.dumps(value, ensure_ascii=False)
 
 
+_TREES: dict[int, tuple[Any, Node, list[tuple[Any, int]]]] = {}
+
+
+def _tree(record: Any) -> tuple[Node, list[tuple[Any, int]]]:
+    """The tree of a seed and its places, which are made once; not to be changed."""
+    if id(record) not in _TREES:
+        root = [parse(record)]
+        _TREES[id(record)] = (record, root[0], places(root))  # the record keeps its id taken
+    return _TREES[id(record)][1:]
+
+
+def _copy(node: Node) -> Node:
+    """A copy, since a part could come to hold itself otherwise."""
+    if isinstance(node, Obj):
+        return Obj([(key, _copy(item)) for key, item in node])
+    if isinstance(node, tuple):  # a key and its value
+        return node[0], _copy(node[1])
+    return [_copy(item) for item in node] if isinstance(node, list) else node
+
+
 def text(node: Node) -> str:
     """A tree as JSON text."""
     if isinstance(node, Obj):
@@ -58,17 +77,15 @@ def places(node: Node) -> list[tuple[Any, int]]:
     stack = [node]
     while stack:
         inner = stack.pop()
-        if not isinstance(inner, list):
-            continue
-        for index, item in enumerate(inner):
-            results.append((inner, index))
-            stack.append(item[1] if isinstance(inner, Obj) else item)
+        results += [(inner, index) for index in range(len(inner))]
+        items = [item[1] for item in inner] if isinstance(inner, Obj) else inner
+        stack += [item for item in items if isinstance(item, list)]
     return results
 
 
 def mutate(record: Any, others: list[Any], chance: random.Random) -> bytes:
     """A record with one to four changes, as bytes; one in eight has its bytes changed too."""
-    root = [parse(record)]
+    root = [_copy(_tree(record)[0])]
     for _ in range(chance.choice([1, 1, 1, 2, 2, 3, 4])):
         _change(root, others, chance)
     data = text(root[0]).encode("utf-8", "surrogatepass") if root else b""
@@ -98,14 +115,13 @@ def _change(root: list[Node], others: list[Any], chance: random.Random) -> None:
         case 2:
             value = _value(chance.choice(spots))
         case 3:
-            value = _value(chance.choice(places([parse(chance.choice(others))])))
+            value = _value(chance.choice(_tree(chance.choice(others))[1]))
         case 4:
             value = json.dumps(text(_value(spot)), ensure_ascii=chance.random() < 0.5)
         case _:
             depth = chance.choice([2, 30, 480, 600, 3000])
             value = "[" * depth + "]" * depth
-    # A copy, or a part could come to hold itself.
-    _put(spot, copy.deepcopy(value))
+    _put(spot, _copy(value))
 
 
 def _rearrange(root: list[Node], spot: tuple[Any, int], chance: random.Random) -> None:
@@ -117,7 +133,7 @@ def _rearrange(root: list[Node], spot: tuple[Any, int], chance: random.Random) -
         case 1:
             if container is not root:
                 place = chance.randrange(len(container) + 1)
-                container.insert(place, copy.deepcopy(container[index]))
+                container.insert(place, _copy(container[index]))
         case 2:
             chance.shuffle(container)
         case 3:

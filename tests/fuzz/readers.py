@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import re
 import time
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from adp.converters.framing import lines_as_array, text_as_record
+from adp.converters.plan import first_level
 from adp.converters.registry import formats
+from adp_schema import jsontext
 from adp_schema.errors import RecordError
 from adp_schema.jsontext import replace_surrogates
 from adp_schema.protocols import SkipRecordError
@@ -69,10 +74,26 @@ def missing_values(name: str, data: bytes, reading: Reading) -> list[str]:
     return [*rest, *sorted(line for line in lines if line not in kept)]
 
 
+ALL = [formats.get(name) for name in formats if formats.get(name).container != "text"]
+
+
+def _recognise(name: str, data: bytes) -> None:
+    """Show the beginning of a record to every format: none of them may raise anything."""
+    items = [data] if formats.get(name).container != "text" else []
+    if data[:1] == b"[":
+        with suppress(msgspec.DecodeError, RecursionError):  # a list that ends too early
+            items = jsontext.decode_array(data)[:2]
+    for item in items:
+        if (record := first_level(bytes(item))) is not None:
+            for converter in ALL:
+                converter.sniff(record)
+
+
 def check_reader(name: str, data: bytes) -> Outcome:
     """Read a record and look for each of its values in the rows."""
     started = time.process_time()
     try:
+        _recognise(name, data)
         reading = read_lines(name, data)
     except (RecordError, SkipRecordError):
         return Outcome(read=False)

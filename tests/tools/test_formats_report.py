@@ -82,6 +82,15 @@ def test_main_compares_with_the_list(data, tmp_path, monkeypatch, capsys):
     ]
 
 
+def test_the_table_of_a_folder_counts_calls_and_answers():
+    folder = EXAMPLES.parent / "tests/converters/readers/examples/codex"
+    lines = [line for line in formats_report.folder_table(folder) if line.startswith("|")]
+    heads, _, *rows = [line.strip("| ").split(" | ") for line in lines]
+    values = [dict(zip(heads, row, strict=False)) for row in rows]
+    assert sum(int(it["calls"]) for it in values) >= sum(int(it["answered"]) for it in values) > 0
+    assert any(it["agent"].startswith("codex") for it in values)
+
+
 def test_two_kinds_at_once_are_a_fault(data, monkeypatch):
     folder, _ = data
     kinds = formats_report.kinds_of

@@ -42,11 +42,9 @@ def test_counts_unknown_kinds_and_what_is_missing(folder):
     report = diagnose([str(folder)])
     files = {file.source_file: file for file in report.files}
     assert files["run.jsonl"].format == "pi"
-    assert (files["run.jsonl"].used, files["run.jsonl"].calls, files["run.jsonl"].paired) == (
-        1,
-        1,
-        0,
-    )
+    file = files["run.jsonl"]
+    assert (file.used, file.calls, file.answered, file.results) == (1, 1, 0, 0)
+    assert (file.version, file.agent) == ("3", "pi")
     assert files["other.json"].rejected == 1
     assert files["other.json"].reason
     assert report.counts.balanced()
@@ -63,3 +61,17 @@ def test_the_command_names_what_nobody_understands(folder, capsys):
     assert "kept, not understood" in text
     assert "record type levitation" in text
     assert "missing 2 of 2 system prompts" in text
+
+
+def test_a_call_with_two_results_is_answered_once(tmp_path):
+    calls = [{"tool_call_id": "c1", "function_name": "ls", "arguments": {}}]
+    results = [{"source_call_id": "c1", "content": "a"}, {"source_call_id": "c1", "content": "b"},
+               {"content": "by itself"}]  # fmt: skip
+    step = {"source": "agent", "message": "", "tool_calls": calls,
+            "observation": {"results": results}}  # fmt: skip
+    agent = {"name": "a", "version": "2.0"}
+    run = {"schema_version": "ATIF-v1.7", "agent": agent, "steps": [step]}
+    (tmp_path / "run.json").write_text(json.dumps(run), encoding="utf-8")
+    (file,) = diagnose([str(tmp_path / "run.json")]).files
+    assert (file.calls, file.answered, file.results) == (1, 1, 3)
+    assert (file.version, file.agent) == ("ATIF-v1.7", "a 2.0")

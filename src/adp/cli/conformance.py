@@ -33,7 +33,8 @@ def conformance(
     Each leaf is changed, and the record read again: a time to another time, a word to another one
     that the samples have there. Either other rows come out, or the report of losses names the
     leaf; what does neither is lost in silence, and the exit code is 8. So it is when a record is
-    rejected, for its leaves are not tried, and when no record could be used.
+    rejected, for its leaves are not tried, and when no record could be used. What is only in
+    records that are skipped is not tried either, and is listed so.
     """
     with progress_bar("trying", quiet=as_json) as progress:
         report = run(name, samples, tries=tries, progress=progress)

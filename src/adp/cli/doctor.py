@@ -32,6 +32,8 @@ def doctor(
 
     They are converted into a store that is not kept. Missing are parts that the source did not
     record: system prompts, tool schemas, results of calls, runs of subagents, earlier history.
+    The version is that of the format, where a file names it. Of the calls, those answered have a
+    result; results may be more, as a call may have several, and some answer no call.
     """
     options = ConvertOptions(format=wanted, follow_links=follow_links)
     with progress_bar("reading", quiet=as_json) as progress:
@@ -43,16 +45,17 @@ def doctor(
 
 
 def _show(report: Diagnosis) -> None:
-    heads = ("file", "format", "version", "used", "skipped", "rejected", "steps", "calls", "paired",
-             "reasoning", "errors")  # fmt: skip
+    heads = ("file", "format", "version", "agent", "used", "skipped", "rejected", "steps", "calls",
+             "answered", "results", "reasoning", "errors")  # fmt: skip
     rows = [
-        (file.source_file, file.format or "-", file.version or "-", f"{file.used:,}",
-         f"{file.skipped:,}", f"{file.rejected:,}", f"{file.steps:,}", f"{file.calls:,}",
-         f"{file.paired:,}", f"{file.reasoning:,}", f"{file.errors:,}")
+        (file.source_file, file.format or "-", file.version or "-", file.agent or "-",
+         f"{file.used:,}", f"{file.skipped:,}", f"{file.rejected:,}", f"{file.steps:,}",
+         f"{file.calls:,}", f"{file.answered:,}", f"{file.results:,}", f"{file.reasoning:,}",
+         f"{file.errors:,}")
         for file in report.files
         if file.framing not in SIDE_FRAMINGS
     ]  # fmt: skip
-    print_table(heads, rows, right=heads[3:], fold=["file", "format", "version"])
+    print_table(heads, rows, right=heads[4:], fold=["file", "format", "version", "agent"])
     sides = sum(file.framing in SIDE_FRAMINGS for file in report.files)
     counts = report.counts
     remark = f", {counted(sides, 'file')} of these beside others" if sides else ""

@@ -50,6 +50,7 @@ REPORTED = "reported"
 SILENT = "silent"
 REFUSED = "refused when changed"
 UNTESTED = "untested"
+SKIPPED = "skipped"
 
 OUTCOMES = {
     "column": "a column holds it",
@@ -59,6 +60,7 @@ OUTCOMES = {
     REPORTED: "not kept, and the report of losses says so",
     REFUSED: "the format takes no other value there, so whether it is kept does not show",
     UNTESTED: "it is only in records that are rejected",
+    SKIPPED: "it is only in records that are skipped, so it was not tried",
     SILENT: "neither kept nor reported: a fault of the format",
 }
 """What may become of a leaf -> what that means."""
@@ -204,7 +206,7 @@ def _trials(
 ) -> Iterator[tuple[str, _Trial]]:
     """The records that can be used, each with its place; the others are counted.
 
-    Of those that are rejected, the paths are noted in ``untested``.
+    Of those, the paths are noted in ``untested``.
     """
     if piece.framing in SIDE_FRAMINGS:  # read with the file that it belongs to
         return
@@ -221,11 +223,13 @@ def _trials(
         except (SkipRecordError, RecordError) as error:
             reason = getattr(error, "reason", None) or str(error)
             report.reasons[reason] = report.reasons.get(reason, 0) + 1
-            if isinstance(error, RecordError):
-                report.rejected += 1
-                for leaf in _leaves_of_frame(frame, limits):
-                    path = general_path(leaf.path)
-                    untested.setdefault(path, LeafPath(path, UNTESTED, example=place))
+            rejected = isinstance(error, RecordError)
+            report.rejected += rejected
+            for leaf in _leaves_of_frame(frame, limits):
+                path = general_path(leaf.path)
+                row = untested.setdefault(path, LeafPath(path, SKIPPED, example=place))
+                if rejected and row.outcome == SKIPPED:
+                    row.outcome, row.example = UNTESTED, place
         else:
             report.used += 1
             yield place, trial

@@ -258,6 +258,8 @@ def _write(
             framing = "jsonl"
     if framing == "sqlite":
         framing = "jsonl"  # no database is written
+    if framing == "list":
+        framing = "json_array"  # what stood beside the list is of no trajectory
     style = json.loads(source["style"]) if source is not None and same else default_style(framing)
     if framing == "json":
         # A file holds one document; several records, or none, need an array around them.

@@ -5,12 +5,13 @@
   brackets, so that an array larger than memory can be read.
 - ``documents``: JSON values that follow each other, each over one line or many.
 - ``json``: the whole file is one record.
+- ``list``: a record an item of a list that stands in the only object of the file.
 - ``session``: the whole file is one record too, and its lines are the items of a list. A converter
   whose container is ``session`` gets them as a JSON array.
 - ``parquet``: a record a row, written as JSON (see `adp.converters.parquet_rows`).
 - ``protobuf``: a record a message of OpenTelemetry, written as JSON.
-- ``parquet_session``, ``protobuf_session``, ``documents_session``: all of these are one record, as
-  a list, for a format whose rows belong together.
+- ``parquet_session``, ``protobuf_session``, ``documents_session``, ``list_session``: all of
+  these are one record, as a list, for a format whose rows belong together.
 - ``sqlite``: a record a session of an SQLite database (see `adp.converters.sqlite_records`).
 - ``text``: the whole file is one record, and no JSON: ``{"text": ...}``.
 - ``side``: the whole file belongs to another one, which is converted together with it.
@@ -33,6 +34,7 @@ import msgspec
 
 from adp.converters.files.json_values import JsonScanner, Value, is_closed
 from adp.converters.files.limits import ConvertLimits, Gathered
+from adp.converters.files.listed_records import listed_frames
 from adp.converters.files.otlp_protobuf import messages
 from adp.converters.files.sqlite import SqliteShape
 from adp.converters.files.streams import InputPlace, InputStream
@@ -46,6 +48,8 @@ GATHERED = "_session"
 """Ends the name of a framing whose records are one together."""
 
 _CHUNK = 4 << 20
+_PIECE = 256 << 10
+_BETWEEN = b",\n"
 _BOM = b"\xef\xbb\xbf"
 _DEFAULT = ConvertLimits()
 
@@ -133,7 +137,7 @@ def _gathered(piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
     text = Gathered(limits.record_bytes)
     faults = []
     for frame in frames(replace(piece, framing=piece.framing.removesuffix(GATHERED)), limits):
-        if frame.error:
+        if frame.error or frame.skip:
             faults.append(frame)
         else:
             text.add((b",\n" if text.size else b"[") + frame.data)
@@ -255,6 +259,10 @@ def _document(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> I
         yield frame
 
 
+def _listed(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
+    yield from listed_frames(whole_file(source, limits), source)
+
+
 def _session(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
     frame = whole_file(source, limits, piece.end if piece.place.plain else None)
     frame.error, frame.hash = source.fault, frame.source_hash()
@@ -264,12 +272,17 @@ def _session(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> It
 
 def lines_as_array(data: bytes) -> bytes:
     """The lines of a file as one JSON array; blank ones are left out."""
-    lines = [line.strip(b" \t\r") for line in data.removeprefix(_BOM).split(b"\n")]
-    # The brackets go to two lines: a session may be large, and is copied once less so.
-    lines = list(filter(None, lines)) or [b""]
-    lines[0] = b"[" + lines[0]
-    lines[-1] += b"]"
-    return b",\n".join(lines)
+    data = data.removeprefix(_BOM)
+    parts, start = list[bytes](), 0
+    while start < len(data):  # piece by piece: the lines of one are still in the processor's cache
+        end = data.find(b"\n", start + _PIECE) + 1 or len(data)
+        lines = [line.strip(b" \t\r") for line in data[start:end].split(b"\n")]
+        parts.append(_BETWEEN.join(filter(None, lines)))
+        start = end
+    parts = list(filter(None, parts)) or [b""]
+    parts[0] = b"[" + parts[0]
+    parts[-1] += b"]"
+    return _BETWEEN.join(parts)
 
 
 def _text(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
@@ -295,15 +308,10 @@ def _side(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Itera
 
 
 def whole_file(source: InputStream, limits: ConvertLimits, end: int | None = None) -> Frame:
-    """A whole file as one record; only the beginning of one that is too large.
-
-    Args:
-        source: the file.
-        limits: limits of the conversion.
-        end: how many bytes are read at most.
-    """
+    """A whole file, or its first ``end`` bytes, as one record; of one too large the beginning."""
     text = Gathered(limits.record_bytes)
-    while part := source.file.read(_CHUNK if end is None else min(_CHUNK, end - text.size)):
+    most = _CHUNK if end is None or end > limits.record_bytes else end  # at once: copied once less
+    while part := source.file.read(most if end is None else min(most, end - text.size)):
         text.add(part)
     return Frame(text.data(), 1, 0, text.size, hash=text.hash())
 
@@ -313,6 +321,7 @@ _READERS: dict[str, Callable[[InputStream, ByteRange, ConvertLimits], Iterator[F
     "json_array": _elements,
     "documents": _documents,
     "json": _document,
+    "list": _listed,
     "session": _session,
     "text": _text,
     "protobuf": _messages,

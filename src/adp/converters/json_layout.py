@@ -11,6 +11,10 @@ DEFAULT: dict[str, Any] = {"layout": "spaced", "ascii": False}
 """For files of a format that was not their source's: one record a line, as `json.dumps` writes."""
 
 
+_OF_A_LINE: tuple[tuple[Any, int], ...] = (("compact", -1), ("spaced", 0))
+_OF_LINES: tuple[tuple[Any, int], ...] = ((2, 2), (4, 4), (1, 1))
+
+
 def detect(record: bytes, framing: str) -> dict[str, Any]:
     """The layout of a file, from its first record.
 
@@ -20,8 +24,8 @@ def detect(record: bytes, framing: str) -> dict[str, Any]:
     """
     if framing == "parquet":
         return {"layout": "compact"}
-    candidates: list[tuple[Any, int]] = [("compact", -1), ("spaced", 0), (2, 2), (4, 4), (1, 1)]
-    for layout, indent in candidates:
+    lines = b"\n" in record
+    for layout, indent in _OF_LINES if lines else _OF_A_LINE:
         try:
             same = jsontext.relayout(record, indent) == _dedent(record, framing, indent)
         except (ValueError, RecursionError):

@@ -238,6 +238,8 @@ def read_time(text: str) -> tuple[datetime | None, bool | None]:
     """A time in UTC, and whether its zone is known; (None, None) when it is no ISO 8601."""
     try:
         time = datetime.fromisoformat(text)
+        if time.tzinfo is UTC:
+            return time, True
         known = time.tzinfo is not None
         return (time.astimezone(UTC) if known else time.replace(tzinfo=UTC)), known
     except (ValueError, OverflowError):

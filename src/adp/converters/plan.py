@@ -6,6 +6,7 @@ writes the same store.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ from adp_schema.protocols import LIST_LINE, Converter, Match
 _SNIFFED_RECORDS = 20
 _SNIFFED_BYTES = 64 << 20
 _LINES = ("jsonl", "json", "json_array")
-_ROWS = ("parquet", "documents", "protobuf")
+_ROWS = ("parquet", "documents", "protobuf", "list")
 _EXPANSION = 6  # what compressed JSON usually grows to, for cutting shards only
 
 
@@ -142,15 +143,9 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
             )
             chosen, why, pieces = plan.format, plan.why, plan.pieces
         elif kind is not None:
-            pieces = framing.pieces_of(place, item.source_file, kind, choice.limits)
-            head = _head(pieces, choice.limits)
-            chosen, why = _recognise(item, head, choice)
-            if _is_session(chosen, kind):
-                # Its lines were looked at one by one; all of them are one record.
-                kind = _session_framing(kind, head)
-                pieces = framing.pieces_of(place, item.source_file, kind, choice.limits)
-            first = head[0].data if head and not head[0].error else None
-            style = layout(place, kind.removesuffix(framing.GATHERED), first, choice.limits)
+            way = _way_of_reading(replace(item, place=place), kind, choice)
+            chosen, why, kind, pieces = way.format, way.why, way.framing, way.pieces
+            style = layout(place, kind.removesuffix(framing.GATHERED), way.first, choice.limits)
         elif item.place.size and not item.fault and (known := _known(item)):
             why = looks_like(known)
     except AmbiguousFormatError as error:
@@ -177,12 +172,73 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
     )
 
 
+@dataclass
+class _Way:
+    """How a file is read.
+
+    Attributes:
+        framing: how it is cut into records.
+        pieces: its pieces.
+        head: its first records.
+        format: its format; None when none recognises it.
+        why: why this one, or none.
+    """
+
+    framing: str
+    pieces: list[ByteRange]
+    head: list[Frame]
+    format: str | None
+    why: str
+
+    @property
+    def first(self) -> bytes | None:
+        """The first record; None when it is none."""
+        return self.head[0].data if self.head and not self.head[0].error else None
+
+
+def _way_of_reading(item: InputFile, kind: str, choice: _Choice) -> _Way:
+    """How a file is read that is cut into records of this kind."""
+    pieces = framing.pieces_of(item.place, item.source_file, kind, choice.limits)
+    head = _head(pieces, choice.limits)
+    way = _Way(kind, pieces, head, *_recognise(item, head, choice))
+    if kind == "json":
+        way = _in_list(item, way, choice)
+    if kind == "jsonl" and way.format is None and len(head) == 1 and head[0].data[:1] == b"[":
+        return _way_of_reading(item, "json_array", choice)  # it is called JSON Lines, and is none
+    if _is_session(way.format, way.framing):
+        # Its lines were looked at one by one; all of them are one record.
+        way.framing = _session_framing(way.framing, way.head)
+        way.pieces = framing.pieces_of(item.place, item.source_file, way.framing, choice.limits)
+    return way
+
+
+def _in_list(item: InputFile, way: _Way, choice: _Choice) -> _Way:
+    """How a document is read that is no record, but holds a list of them; others as they are."""
+    if way.format is not None and (not choice.wanted or _is_claimed(way.format, way.head)):
+        return way
+    pieces = [replace(piece, framing="list") for piece in way.pieces]
+    records = [frame for frame in _head(pieces, choice.limits) if not frame.skip]
+    if not records or records[0].error:
+        return way
+    name, why = _recognise(item, records, choice)
+    if name is None or (choice.wanted and not _is_claimed(name, records)):
+        return way
+    return _Way("list", pieces, records, name, why)
+
+
+def _is_claimed(name: str, head: list[Frame]) -> bool:
+    """Whether a format recognises a record."""
+    records = [first_level(frame.data) for frame in head if not frame.error]
+    converter = formats.get(name)
+    return any(converter.sniff(it) > Match.NO for it in records if it is not None)
+
+
 def _is_session(chosen: str | None, kind: str) -> bool:
     """Whether a file of lines, of one list, or of rows is one record of its format."""
     if chosen is None or formats.get(chosen).container != "session":
         return False
     gathered = getattr(formats.get(chosen), "gathers_rows", False)
-    return kind in _LINES or (kind in _ROWS and gathered)
+    return kind in _LINES or kind == "list" or (kind in _ROWS and gathered)
 
 
 def _session_framing(kind: str, head: list[Frame]) -> str:
@@ -220,7 +276,7 @@ def _recognise(item: InputFile, head: list[Frame], choice: _Choice) -> tuple[str
         except RecordError as error:
             text = error.reason
             continue
-        record = _first_level(frame.data)
+        record = first_level(frame.data)
         if record is None:
             continue
         keys = keys or [key for key in record if key != LIST_LINE]
@@ -240,6 +296,8 @@ def _recognise(item: InputFile, head: list[Frame], choice: _Choice) -> tuple[str
     if known is not None and outranks(known, names):
         forced = advice([formats.get(name) for name in names], head, choice.limits)
         return None, f"{looks_like(known)}{forced}"
+    if len(names) > 1:
+        names = [name for name in names if not getattr(formats.get(name), "yields", False)] or names
     if len(names) > 1:
         raise AmbiguousFormatError(
             f"{item.label}: {' and '.join(names)} claim it equally; choose one for this file "
@@ -261,8 +319,22 @@ def _known(item: InputFile) -> KnownFormat | None:
     return next(iter(kinds_of(head)), None)
 
 
-def _first_level(data: bytes) -> dict[str, msgspec.Raw] | None:
-    """The first level of an object; a line that is a list, whole, under `LIST_LINE`."""
+def first_level(data: bytes) -> dict[str, msgspec.Raw] | None:
+    """The first level of an object; a line that is a list, whole, under `LIST_LINE`.
+
+    Args:
+        data: a record.
+
+    Returns:
+        Its keys and values as formats see them to recognise it; None when it is neither.
+    """
+    with contextlib.suppress(UnicodeDecodeError):
+        data.decode("utf-8")
+        return _values(data)
+    return _values(data.decode("utf-8", "replace").encode("utf-8"))  # what is read is rejected
+
+
+def _values(data: bytes) -> dict[str, msgspec.Raw] | None:
     if data.startswith(b"[") and jsontext.is_valid(data):
         return {LIST_LINE: msgspec.Raw(data)}
     try:

@@ -19,6 +19,7 @@ from adp.converters.files.limits import KEPT_BYTES, ConvertLimits
 from adp.converters.files.streams import beginning, check_unchanged, is_unchanged, unreadable
 from adp.converters.frames import Frame
 from adp.converters.framing import ByteRange
+from adp.converters.harbor_trials import join_outcome, taken_apart
 from adp.converters.registry import formats
 from adp.converters.side_contents import SideContents
 from adp.converters.user_format import UserFormat
@@ -159,13 +160,13 @@ class _Worker:
         self.reasons: Counter[str] = Counter()
         self.datasets: Counter[str] = Counter()
         self.sides: Mapping[str, bytes] = {}
+        self.outcome: Mapping[str, bytes] = {}
         self.side_fault = ""
         self.side_contents = SideContents(job.limits)
         # Records of the piece at hand by what became of them; `Counts` would check each addition.
         self.tally: Counter[str] = Counter()
         # A folder of its own: of a run that was killed, a worker may still be at it.
-        staged = f"part-{job.index:05d}-{os.getpid()}"
-        self.writer = ShardWriter(Path(job.store) / ".run" / staged)
+        self.writer = ShardWriter(Path(job.store) / ".run" / f"part-{job.index:05d}-{os.getpid()}")
 
     def run(self) -> ShardResult:
         result = ShardResult(self.job.index)
@@ -231,7 +232,8 @@ class _Worker:
             "source_file": piece.source_file,
             **self.job.columns,
         }
-        self.sides, self.side_fault = self.side_contents.of(piece)
+        sides, self.side_fault = self.side_contents.of(piece)
+        self.sides, self.outcome = taken_apart(piece.source_file, converter, sides)
         self.tally.clear()
         for frame in self._frames(piece, out.style):
             source_hash = frame.source_hash()
@@ -248,7 +250,7 @@ class _Worker:
                 "source_hash": source_hash,
             }
             self._record(frame, Origin(piece.seq + frame.offset, dataset, columns), converter)
-            self.sides, self.side_fault = {}, ""
+            self.sides, self.outcome, self.side_fault = {}, {}, ""
             if self.builder.is_full():
                 self.writer.flush(self.builder)
         out.hash = hasher.hexdigest()
@@ -297,6 +299,7 @@ class _Worker:
             if self.side_fault:
                 raise RecordError(self.side_fault)
             self._read(frame, origin, converter)
+            join_outcome(source_file, converter, self.outcome, self.builder, self.losses)
             self.builder.close_record(self.losses)
             if isinstance(converter, UserFormat):
                 self.builder.check_record()
@@ -321,9 +324,8 @@ class _Worker:
     def _read(self, frame: Frame, origin: Origin, converter: Converter) -> None:
         """Convert a record; one that no strict decoder takes is sanitised and tried again."""
         source_file, data = origin.columns["source_file"], frame.data
-        record = RawRecord(
-            data, source_file, frame.number, frame.offset, frame.size, side_files=self.sides
-        )
+        at = (frame.number, frame.offset, frame.size)
+        record = RawRecord(data, source_file, *at, side_files=self.sides)
         try:
             converter.read(record, self.builder, self.losses)
         except (msgspec.DecodeError, RecursionError):

@@ -7,7 +7,7 @@ make no trajectories of their own. Several owners may share one; it still counts
 A name with ``*`` in it stands for inputs of the run: ``*`` for any characters but a slash, ``**``
 for any folders. So a file can own a folder of one file a message. A format with a method
 ``linked_files(source_file, data)`` says them by the contents of a file, and of the files that
-those lead to.
+those lead to; ``may_link(source_file)`` can say by the name alone that a file leads to none.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from adp.converters.files.limits import ConvertLimits
 from adp.converters.files.streams import InputPlace, InputStream
 from adp.converters.frames import SideFile
 from adp.converters.framing import ByteRange
+from adp.converters.harbor_trials import MAIN, RESULT, is_result, outcome_files, trial_folder
 from adp.converters.inputs import InputFile, Inputs, place_of
 from adp.converters.planned_file import PlannedFile
 from adp.converters.registry import formats
@@ -46,6 +47,7 @@ def attach(
     """
     names = _InputNames(inputs)
     links = _Links(names, planned, limits)
+    outcomes = _Outcomes(names, limits)
     taken: set[str] = set()
     owned: dict[int, list[PlannedFile]] = {}
     for number in sorted(range(len(planned)), key=lambda it: _depth(inputs.files[it])):
@@ -55,7 +57,7 @@ def attach(
         if file.source_file in taken or file.source_file in links.targets:
             continue
         sides: list[SideFile] = []
-        for side, fault in _sides_of(file, number, names, links, limits):
+        for side, fault in _sides_of(file, number, names, links, outcomes, limits):
             if names.numbers.get(side.source_file) in owned:
                 continue
             if not fault:
@@ -122,7 +124,12 @@ def _regex(pattern: str) -> re.Pattern[str]:
 
 
 def _sides_of(
-    file: PlannedFile, number: int, names: _InputNames, links: _Links, limits: ConvertLimits
+    file: PlannedFile,
+    number: int,
+    names: _InputNames,
+    links: _Links,
+    outcomes: _Outcomes,
+    limits: ConvertLimits,
 ) -> Iterator[tuple[SideFile, str]]:
     """The files that belong to a file, each with why it is not given to it, if it is not."""
     item = names.inputs.files[number]
@@ -130,8 +137,10 @@ def _sides_of(
         yield side, ""
     if item.named and item.place.member is None:
         return  # the user meant this file alone
-    by_name = names.expand(formats.get(file.format or "").side_files(file.source_file))
-    for name in chain(by_name, links.of(file.source_file)):
+    converter = formats.get(file.format or "")
+    by_name = names.expand(converter.side_files(file.source_file))
+    outcome = outcomes.of(file.source_file, trial_folder(file.source_file, converter))
+    for name in dict.fromkeys(chain(by_name, links.of(file.source_file), outcome)):
         other = names.numbers.get(name)
         find = _find(names.inputs, item, name, other)
         if find is None or other == number:
@@ -153,6 +162,9 @@ class _Links:
             linked = getattr(formats.get(file.format), "linked_files", None)
             if linked is None or file.place.size > limits.record_bytes:
                 continue
+            may_link = getattr(formats.get(file.format), "may_link", None)
+            if may_link is not None and not may_link(file.source_file):
+                continue
             try:
                 with InputStream(file.place, limits) as source:
                     targets = linked(file.source_file, source.file.read(limits.record_bytes))
@@ -167,6 +179,35 @@ class _Links:
         for name in queue:
             queue += [it for it in self._direct.get(name, ()) if it not in queue]
         return iter(queue[1:])
+
+
+class _Outcomes:
+    """The files that say how the run of a log ended, when the log is of a trial of Harbor."""
+
+    def __init__(self, names: _InputNames, limits: ConvertLimits) -> None:
+        self._names = names
+        self._limits = limits
+        self._trials: dict[str, bool] = {}
+
+    def of(self, source_file: str, root: str | None) -> tuple[str, ...]:
+        """The files of the trial in a folder; none when there is no trial."""
+        if root is None:
+            return ()
+        if root not in self._trials:
+            has_whole = f"{root}{MAIN}" in self._names.numbers  # which takes all of it
+            self._trials[root] = not has_whole and self._is_trial(f"{root}{RESULT}")
+        return outcome_files(root) if self._trials[root] else ()
+
+    def _is_trial(self, name: str) -> bool:
+        number = self._names.numbers.get(name)
+        item = None if number is None else self._names.inputs.files[number]
+        if item is None or item.fault or item.place.size > self._limits.record_bytes:
+            return False
+        try:
+            with InputStream(item.place, self._limits) as source:
+                return is_result(source.file.read(self._limits.record_bytes))
+        except (OSError, InputError):
+            return False
 
 
 def _find(

@@ -91,6 +91,19 @@ class _Reader:
             yield _failed("the SQLite database is cut: the end of its last page is not there")
         if not self._database.spent:
             yield from self._not_read()
+        if not self._database.spent and self._all_whole:
+            yield from self._damaged()
+
+    def _damaged(self) -> Iterator[Frame]:
+        """Tables that are damaged although all of their rows that are found can be read."""
+        children = (rows.table.name for rows in self._children.values())
+        for name in sorted({self._shape.root, *children, *self._shape.shared} & set(self._names)):
+            try:
+                words = self._database.damage_of(name)
+            except RecordError as error:
+                words = error.reason
+            if words:
+                yield _failed(f"the table {name} is damaged, and rows may be missing ({words})")
 
     def _sessions(self) -> Iterator[Frame]:
         root, shape, values = self._root, self._shape, ()

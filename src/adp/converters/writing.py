@@ -53,6 +53,13 @@ def report_left_parts(row: Step | Observation, path: str, losses: Losses) -> Non
         report_columns(call, frozenset({"name"}), place, losses)
 
 
+def report_left_call(row: Observation, path: str, losses: Losses) -> None:
+    """Report the id of a call that is left out, at a result that answers it."""
+    for column in ("call_id", "native_call_id"):
+        if getattr(row, column) is not None:
+            losses.add(f"{path}.{column}", "the call that it answers is left out")
+
+
 def observations_of(rows: list[Observation], path: str) -> Iterator[tuple[Observation, str]]:
     """Observations with their paths."""
     for index, row in enumerate(rows):

@@ -200,7 +200,8 @@ class _Writer:
 
     def _step(self, step: Step) -> Iterator[Text]:
         if step.reasoning and self.view.shows("reasoning"):
-            yield from self._block(step.reasoning, _MARGIN, "dim italic", self.view.limit)
+            yield _line(f"{_MARGIN}reasoning:", "dim")  # its style is not seen outside a terminal
+            yield from self._block(step.reasoning, _MARGIN * 2, "dim italic", self.view.limit)
         if self.view.shows(step.source or ""):
             text = step.prose if step.prose is not None else step.text
             if text:

@@ -17,19 +17,23 @@ from adp_schema.store import Store
 _FILES = """
     SELECT s.source_file, s.source_format AS format, s.framing, s.records, s.used, s.skipped,
         s.rejected, s.trajectories, string_agg(DISTINCT t.version, ', ') AS version,
+        string_agg(DISTINCT t.agent, ', ') AS agent,
         coalesce(sum(t.steps), 0)::BIGINT AS steps,
         coalesce(sum(t.reasoning), 0)::BIGINT AS reasoning,
         coalesce(sum(t.calls), 0)::BIGINT AS calls, coalesce(sum(t.results), 0)::BIGINT AS results,
-        coalesce(sum(t.paired), 0)::BIGINT AS paired, coalesce(sum(t.errors), 0)::BIGINT AS errors,
+        coalesce(sum(t.answered), 0)::BIGINT AS answered,
+        coalesce(sum(t.errors), 0)::BIGINT AS errors,
         (SELECT min(reason) FROM rejects r WHERE r.source_file = s.source_file) AS reason
     FROM sources s
     LEFT JOIN (
-        SELECT seq, source_file, coalesce(agent_version, source_version) AS version,
+        SELECT seq, source_file, source_version AS version,
+            nullif(concat_ws(' ', agent_name, agent_version), '') AS agent,
             (SELECT count(*) FROM steps x WHERE x.seq = a.seq) AS steps,
             (SELECT count(reasoning) FROM steps x WHERE x.seq = a.seq) AS reasoning,
             (SELECT count(*) FROM tool_calls x WHERE x.seq = a.seq) AS calls,
             (SELECT count(*) FROM observations x WHERE x.seq = a.seq) AS results,
-            (SELECT count(call) FROM observations x WHERE x.seq = a.seq) AS paired,
+            (SELECT count(DISTINCT (call_step, call)) FROM observations x
+                WHERE x.seq = a.seq AND call IS NOT NULL) AS answered,
             (SELECT count(*) FROM errors x WHERE x.seq = a.seq) AS errors
         FROM all_trajectories a
     ) t ON t.source_file = s.source_file
@@ -44,12 +48,13 @@ class FileDiagnosis:
         source_file: its path, relative to the root of the conversion.
         format: format that it was read as; None when none recognises it.
         framing: how it is cut into records; ``side`` for one that belongs to another file.
-        version: versions of the agents or of the format that it names.
+        version: versions of the format that it names.
+        agent: agents that it names, with their versions.
         records: its records; ``used``, ``skipped`` and ``rejected`` add up to it.
         trajectories: trajectories in it, branches included.
         steps: their steps; ``reasoning`` of these have reasoning.
-        calls: their calls.
-        results: their observations; ``paired`` of these answer a call.
+        calls: their calls; ``answered`` of these have a result, or several.
+        results: their observations, those that answer no call included.
         errors: what failed, see the view ``errors``.
         reason: why a record of it was put aside.
         figures: how complete its trajectories are; None without any.
@@ -59,6 +64,7 @@ class FileDiagnosis:
     format: str | None
     framing: str
     version: str | None
+    agent: str | None
     records: int
     used: int
     skipped: int
@@ -68,7 +74,7 @@ class FileDiagnosis:
     reasoning: int
     calls: int
     results: int
-    paired: int
+    answered: int
     errors: int
     reason: str | None
     figures: CompletenessFigures | None = None

@@ -10,6 +10,8 @@ import pytest
 from adp.converters.registry import formats
 from adp_schema import jsontext
 from adp_schema.protocols import Match
+from tests.converters.readers.real_files import Rows
+from tests.converters.readers.stores import EXAMPLES as ALL_EXAMPLES
 from tests.fuzz.leaves import read_lines
 
 EXAMPLE = Path(__file__).parent / "examples" / "claude_stream_json" / "run.jsonl"
@@ -74,3 +76,15 @@ def test_each_format_knows_its_records():
     }  # newer sessions on disk have both spellings
     record = jsontext.decode_object(json.dumps(both).encode())
     assert (disk.sniff(record), stream.sniff(record)) == (Match.STAMP, Match.NO)
+
+
+def test_qwen_code_prints_a_record_for_each_block(tmp_path):
+    """Blocks until one has tokens are a turn; its prompt tokens count cached ones, too."""
+    path = ALL_EXAMPLES / "claude_stream_json" / "qwen_code.jsonl"
+    rows = Rows([path], tmp_path / "store")
+    (run,) = rows.all("select * from trajectories")
+    assert (run["agent_name"], run["agent_version"]) == ("qwen-code", "0.24.4")
+    assert (run["total_tokens_in"], run["total_tokens_cached"]) == (231, 140)
+    turns = rows.all("select reasoning r, tokens_in i from steps where kind = 'llm_turn'"
+                     " order by step")  # fmt: skip
+    assert [(it["r"], it["i"]) for it in turns] == [("First the list.", 101), ("Done.", 130)]

@@ -97,3 +97,12 @@ def test_a_document_of_the_first_versions(tmp_path):
     assert store.count("calls") == 1
     assert store.count("observations", "call is not null and text = 'a.txt'") == 1
     assert store.value("select session_id from trajectories") == "copilot-old"
+
+
+def test_usage_records_and_reasoning_that_is_printed_again(tmp_path):
+    """A record stands before or after the message of its call; reasoning after it is no turn."""
+    store = Rows([EXAMPLE.parent / "usage_records.jsonl"], tmp_path / "store")
+    turns = store.all("select tokens_in i, tokens_cached c, reasoning r from steps"
+                      " where kind = 'llm_turn' order by step")  # fmt: skip
+    assert [tuple(turn.values()) for turn in turns] == [(100, 40, "A listing."), (130, 100, None)]
+    assert store.manifest.unknown == {}

@@ -11,13 +11,17 @@ from contextlib import closing
 import pytest
 
 import adp
+from adp.converters.readers import READERS
+from adp.converters.registry import formats
 from tests.converters.readers.samples_store import convert, real
 from tests.fuzz.readers import EXAMPLES
 
 ROWS = [
     ("crush", "rows.jsonl"),
     ("hermes_agent", "rows.json"),
+    ("kiro", "row.json"),
     ("opencode", "rows.json"),
+    ("pi", "openclaw_rows.json"),
     ("cursor", "editor.jsonl"),
     ("cursor", "terminal.jsonl"),
 ]
@@ -77,6 +81,12 @@ def test_a_database_gives_what_its_rows_give(name, file, tmp_path):
     assert (counts.used, counts.rejected) == (len(records), 0)
     assert rows == rows_of(example, tmp_path / "s2")[1]
     assert rows["steps"]
+
+
+def test_each_format_with_a_database_has_an_example():
+    """So these and the torn databases try each of them."""
+    names = {name for name in READERS if getattr(formats.get(name), "database", None)}
+    assert names == {name for name, _ in ROWS}
 
 
 def test_parts_that_only_name_their_message(tmp_path):

@@ -64,17 +64,7 @@ def test_real_sessions(tmp_path):
         assert run["total_tokens_out"] == meta["stats"]["session_completion_tokens"]
 
 
-def test_early_sessions_without_ids_of_messages(tmp_path):
-    ask = convert(FOLDER / "early", tmp_path / "lines")
-    assert numbers(ask) == (1, 1, 1)
-    (run,) = ask("select agent_name, session_id from trajectories")
-    assert tuple(run.values()) == (None, None)
-    steps = ask("select source, text from steps order by step")
-    assert [tuple(it.values()) for it in steps] == [
-        ("user", "Which stones are ground?"),
-        ("agent", "I look."),
-        ("agent", "Granite is."),
-    ]
+def test_the_document_of_an_early_session(tmp_path):
     ask = convert(FOLDER / "session_20251210_1.json", tmp_path / "document")
     assert numbers(ask) == (1, 1, 1)
     (run,) = ask("select agent_name, session_id, agent_model, total_tokens_in from trajectories")

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+import adp
 from tests.converters.readers.samples_store import convert, example, numbers, real
 from tests.fuzz.leaves import read_lines
 from tests.fuzz.readers import EXAMPLES
@@ -180,3 +181,26 @@ def test_real_files(number, tmp_path):
     if responses:
         spent = sum(it["usage"]["prompt_tokens"] for it in responses.values())
         assert sql("select sum(tokens_in) n from steps")[0]["n"] == spent
+
+
+def test_the_state_beside_the_events_has_the_tokens_of_each_response(tmp_path):
+    """Events of a folder have none; the state names them by the id of the response."""
+    folder = tmp_path / "conversation"
+    (folder / "events").mkdir(parents=True)
+    usage = {"prompt_tokens": 90, "completion_tokens": 7, "cache_read_tokens": 40,
+             "cache_write_tokens": 0, "reasoning_tokens": 3, "response_id": "r-1"}  # fmt: skip
+    metrics = {"model_name": "m", "accumulated_cost": 0.5, "token_usages": [usage],
+               "accumulated_token_usage": usage, "costs": [{"cost": 0.5}]}  # fmt: skip
+    state = {"id": "c-1", "agent": {"llm": {"model": "m"}}, "workspace": {"working_dir": "/w"},
+             "stats": {"usage_to_metrics": {"agent": metrics}}}  # fmt: skip
+    (folder / "base_state.json").write_text(json.dumps(state))
+    stamp = {"timestamp": "2026-03-01T10:00:00", "llm_response_id": "r-1"}
+    event = {"id": "e-1", "source": "agent", "kind": "MessageEvent", **stamp,
+             "llm_message": {"role": "assistant", "content": "Hi."}}  # fmt: skip
+    (folder / "events" / "event-00000-e-1.json").write_text(json.dumps(event))
+    adp.convert([str(folder)], str(tmp_path / "store"))
+    (step,) = adp.query(str(tmp_path / "store"), "select * from steps").to_pylist()
+    assert (step["tokens_in"], step["tokens_out"], step["tokens_reasoning"]) == (90, 7, 3)
+    assert step["cost_usd"] == 0.5
+    (run,) = adp.query(str(tmp_path / "store"), "select * from trajectories").to_pylist()
+    assert (run["total_tokens_in"], run["total_cost_usd"]) == (90, 0.5)

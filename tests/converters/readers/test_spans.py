@@ -111,6 +111,19 @@ def test_a_turn_without_content_says_so():
     assert (turn.get("text"), turn["tokens_in"]) == (None, 9)
 
 
+def test_a_span_of_the_client_below_the_span_with_the_messages():
+    """The inner span tells nothing of what was said; a call among the blocks stands once."""
+    reading = example("otlp", "client_spans.json")
+    turns = steps(reading, "llm_turn")
+    assert [(row.get("reasoning"), row["text"], row["tokens_in"]) for row in turns] == [
+        ("A listing.", "I look.", 110),
+        (None, "There is a.txt.", 130),
+    ]
+    calls = [(row["call_id"], row["name"]) for row in reading.rows["tool_calls"]]
+    assert calls == [("toolu_1", "shell")]
+    assert [row["text"] for row in reading.rows["observations"]] == ["a.txt"]
+
+
 def test_conventions():
     reading = example("otlp", "dialects.json")
     by_model = {row["model"]: row for row in steps(reading, "llm_turn")}

@@ -7,6 +7,9 @@ import json
 
 import pytest
 
+from adp.converters.registry import formats
+from adp_schema import jsontext
+from adp_schema.protocols import Match
 from tests.converters.readers.real_files import Rows, real
 from tests.converters.readers.samples_store import example
 from tests.fuzz.leaves import read_lines
@@ -123,3 +126,32 @@ def test_real_files(path, tmp_path):
     texts = {it["text"] for it in rows.all("select text from steps")}
     texts |= {it["text"] for it in rows.all("select text from observations")}
     assert {it["content"] for it in messages if it["content"]} <= texts
+
+
+def matches(name, record):
+    return formats.get(name).sniff(jsontext.decode_object(json.dumps(record).encode()))
+
+
+def test_results_are_recognised_without_what_older_ones_lack():
+    simulations = RESULTS["simulations"]
+    unended = [{k: v for k, v in simulations[0].items() if k != "termination_reason"}]
+    for record in (
+        {"simulations": simulations},
+        {"tasks": [], "simulations": simulations},
+        {"info": {}, "tasks": [], "simulations": unended},
+        {"info": {}, "tasks": [], "simulations": []},
+    ):
+        assert matches("tau2", record) == Match.STAMP
+    assert matches("tau2", {"simulations": []}) == Match.NO
+    assert matches("tau2", {"simulations": unended}) == Match.NO
+
+
+def test_an_attempt_that_failed_before_its_first_message(tmp_path):
+    failed = {"task_id": 3, "reward": 0.0, "info": {"error": "no key"}, "traj": [], "trial": 0}
+    (tmp_path / "rows.json").write_text(json.dumps([failed]), encoding="utf-8")
+    rows = Rows([tmp_path / "rows.json"], tmp_path / "store")
+    (run,) = rows.all("select reward, success, error_message from trajectories")
+    assert run == {"reward": 0.0, "success": False, "error_message": "no key"}
+    assert matches("tau_bench", {**failed, "info": {}}) == Match.NO
+    talk = [{"role": "user", "content": "hi"}]
+    assert matches("tau_bench", {"task_id": 3, "reward": 1, "traj": talk}) == Match.STAMP

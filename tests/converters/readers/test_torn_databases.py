@@ -21,7 +21,11 @@ DATABASES = pytest.mark.parametrize(("name", "file"), ROWS, ids=lambda value: st
 SEEDS = range(examples(18))
 SESSIONS = 9
 PAGE = 4096
-_IDS = re.compile(r'"(?:id|session_id|message_id|composerId|bubbleId)\\*": ?\\*"([^"\\]{4,})\\*"')
+LEAF = 13
+"""The first byte of a page that holds rows of a table."""
+_IDS = re.compile(
+    r'"(?:id|session_id|conversation_id|message_id|composerId|bubbleId)\\*": ?\\*"([^"\\]{4,})\\*"'
+)
 
 
 def sessions_of(name, file, count):
@@ -89,6 +93,40 @@ def test_torn_at_any_place(path, seed, tmp_path):
     steps, calls = sizes_of(store)
     if (steps - 1, calls) != whole:
         assert counts.rejected + counts.skipped > 0
+
+
+@DATABASES
+def test_a_page_that_hides_its_rows(path, tmp_path):
+    """The number of rows on the page of a table is zero, which reads as an empty table."""
+    data, (steps, _) = path.read_bytes(), sizes_of(converted(path.parent, tmp_path / "whole"))
+    (path.parent / "sound.jsonl").write_text('{"messages": [{"role": "user", "content": "x"}]}\n')
+    for number, place in enumerate(range(PAGE, len(data), PAGE)):
+        if data[place] != LEAF:
+            continue
+        path.write_bytes(data[: place + 3] + b"\0\0" + data[place + 5 :])
+        store = converted(path.parent, tmp_path / f"s{number}")
+        if sizes_of(store)[0] - 1 < steps:
+            assert store.manifest.counts.rejected + store.manifest.counts.skipped > 0
+
+
+def test_values_that_a_table_should_not_have_are_no_damage(tmp_path):
+    """A program may have written them before it had the rule."""
+    path = tmp_path / "in" / "agent.db"
+    path.parent.mkdir()
+    make_database(path, tables_of(sessions_of("kiro", "row.json", 2)))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        sql = (
+            'CREATE TABLE "conversations_v2" ("key" CHECK ("key" = 5), "conversation_id", "value", '
+        )
+        sql += '"created_at" NOT NULL, "updated_at")'
+        connection.execute(
+            "UPDATE sqlite_master SET sql = ? WHERE name = 'conversations_v2'", [sql]
+        )
+        connection.execute("UPDATE conversations_v2 SET created_at = NULL")
+        connection.commit()
+    counts = converted(path.parent, tmp_path / "s").manifest.counts
+    assert (counts.used, counts.rejected) == (2, 0)
 
 
 @DATABASES

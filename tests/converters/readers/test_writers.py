@@ -15,8 +15,10 @@ from adp.converters.inputs import collect
 from adp.converters.plan import choose
 from adp.converters.registry import BUILTIN, formats
 from adp.converters.writing import is_seen
+from adp_schema import jsontext
 from adp_schema.errors import RecordError
 from adp_schema.losses import Losses
+from adp_schema.model import Step, Trajectory
 from adp_schema.protocols import SkipRecordError
 from tests.conservation import missing
 from tests.converters.readers.written_runs import runs, spoken
@@ -25,6 +27,7 @@ from tests.converters.test_edits import assert_only, first_call, runs_of, write
 from tests.effort import examples
 from tests.fuzz.cases import make
 from tests.fuzz.leaves import read_lines
+from tests.fuzz.readers import example_files, example_records
 from tests.roundtrip import read_one, write_one
 from tools.tables.column_table import column_table
 from tools.tables.field_table import load_probe
@@ -123,6 +126,52 @@ def test_what_is_written_is_recognised(name, tmp_path):
         assert re.match(r"1970-01-01T00-00-00\+00-00_.*json", Path(files[0].source_file).name)
     assert back.manifest.rows("tool_calls") == store.manifest.rows("tool_calls") > 0
     assert back.manifest.rows("observations") == store.manifest.rows("observations") > 0
+
+
+@settings(MANY, max_examples=examples(80))
+@given(run=runs())
+def test_spans_with_new_messages_come_back(run):
+    record = formats.get("otlp").write(run, Losses(), "new-messages")
+    (back,) = read_one(formats.get("otlp"), jsontext.encode(record))
+    assert spoken(back) == spoken(run)
+
+
+@pytest.mark.parametrize("source", [*sorted(BUILTIN), "claude_code", "codex", "inspect", "pi"])
+def test_spans_with_new_messages_read_as_those_with_all(source):
+    """But for what a repetition of a message says, which is not there."""
+    runs = runs_of(source) if source in BUILTIN else real_runs(source)
+    for run in runs:
+        tables = [spans_again(run, flavour) for flavour in formats.get("otlp").flavours]
+        assert tables[0] == tables[1]
+
+
+def real_runs(source):
+    data = example_records(example_files(source)[0])[0]
+    return [run for run in read_lines(source, data).trajectories if any(map(is_seen, run.steps))]
+
+
+def spans_again(run, flavour):
+    """The rows of a run that was written as spans, but for ``extra``."""
+    record = formats.get("otlp").write(run, Losses(), flavour)
+    reading = read_lines("otlp", jsontext.encode(record))
+    drop = {"extra", "content", "source_hash", "source_lengths", "trajectory_id", "parent_id"}
+    return {
+        table: [{key: value for key, value in row.items() if key not in drop} for row in rows]
+        for table, rows in reading.rows.items()
+    }
+
+
+def test_spans_with_new_messages_grow_with_the_turns():
+    def size(turns, flavour):
+        steps = []
+        for number in range(0, 2 * turns, 2):
+            steps.append(Step(step=number, source="user", kind="message", text="x" * 100))
+            steps.append(Step(step=number + 1, source="agent", kind="llm_turn", text="y" * 100))
+        run = Trajectory(trajectory_id="d/run", source_format="pi", steps=steps)
+        return len(jsontext.encode(formats.get("otlp").write(run, Losses(), flavour)))
+
+    assert size(80, "new-messages") < 2.2 * size(40, "new-messages")
+    assert size(80, "all-messages") > 3 * size(40, "all-messages")
 
 
 @pytest.mark.parametrize("target", NAMES)

@@ -14,7 +14,14 @@ from adp.converters.adp_v1.layout import arrange, write_number
 from adp.converters.adp_v1.turn import AdpV1Turn
 from adp.converters.adp_v1.write_parts import AdpV1Parts, Item
 from adp.converters.unwritten_columns import REASON, report_columns
-from adp.converters.writing import report_beside, rows_of, string
+from adp.converters.writing import (
+    is_seen,
+    leave_out,
+    report_beside,
+    report_left_call,
+    rows_of,
+    string,
+)
 from adp_schema import extra_column, jsontext
 from adp_schema.extra_column import Extra
 from adp_schema.losses import Losses
@@ -45,6 +52,7 @@ class AdpV1Writer:
         self._losses = losses
         self._parts_writer = AdpV1Parts(trajectory, losses)
         self._carried = frozenset({"extra"} if self._parts_writer.keeps else ())
+        self._left_out: set[tuple[int | None, int | None]] = set()
 
     def record(self) -> Item:
         """The record."""
@@ -52,7 +60,10 @@ class AdpV1Writer:
         report_columns(run, _TRAJECTORY | self._carried, "$", losses)
         report_beside(run, losses)
         for row, path in rows_of(run):
-            if isinstance(row, Step):
+            if isinstance(row, Step) and not parts_writer.keeps and not is_seen(row):
+                self._left_out.update((call.step, call.call) for call in row.calls)
+                leave_out(row, path, losses)
+            elif isinstance(row, Step):
                 self._step(row, path)
             else:
                 self._observation(row, path)
@@ -218,7 +229,7 @@ class AdpV1Writer:
         values: Item = {
             "source": row.source or "environment",
             "name": parts_writer.text(row, "name", extra),
-            "tool_call_id": parts_writer.answered_id(row, extra, path),
+            "tool_call_id": self._answered(row, extra, path),
             "reward": parts_writer.reward(row, extra),
         }
         carried = _SEEN | self._carried
@@ -230,6 +241,13 @@ class AdpV1Writer:
         else:
             report_columns(row, carried, path, self._losses)
             self._stated(row, values, extra, path)
+
+    def _answered(self, row: Observation, extra: Extra, path: str) -> str | Raw | None:
+        """The id of the call that a result answers; None where that is left out."""
+        if row.call_step is None or (row.call_step, row.call) not in self._left_out:
+            return self._parts_writer.answered_id(row, extra, path)
+        report_left_call(row, path, self._losses)
+        return None
 
     def _page(self, row: Observation, values: Item, extra: Extra, path: str) -> None:
         """Add a web observation; what it has no key for follows as a text or an image."""

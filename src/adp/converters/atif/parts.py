@@ -71,7 +71,9 @@ def parts_of(
         if rest is not None:
             extra_keys[str(index)] = rest
         if written is None:
-            losses.add(place, f"no part of a {places.key} can say it; it is kept in extra")
+            # Without the opaque ones, parts have other numbers here than in the store.
+            at = f"{places.path}.content" if "opaque" in places.extra else place
+            losses.add(at, f"no part of a {places.key} can say it; it is kept in extra")
         else:
             out.append(written)
             audio = audio or written["type"] == "audio"

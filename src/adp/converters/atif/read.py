@@ -40,6 +40,8 @@ from adp_schema.losses import Losses
 from adp_schema.model import Columns
 from adp_schema.protocols import RawRecord
 
+_NUMBERED = "numbered"
+"""In the form of a trajectory whose steps keep their numbers, as nothing writes them again."""
 _BOUNDARIES = frozenset({"replace", "append", "truncate"})
 
 
@@ -58,6 +60,9 @@ class AtifReader:
         self._losses = losses
         self._turns: list[Columns] = []
         self._ids: list[str] = []
+        self._root = record.source_file.removesuffix(trial.MAIN)
+        self._kept: Mapping[str, Any] = {}
+        self._form: dict[str, Any] = {}
 
     def read(self) -> None:
         """Convert the record.
@@ -70,6 +75,22 @@ class AtifReader:
             # On one line every object is as long as its keys and values say (see lost_keys).
             data = msgspec.json.format(data, indent=0)
         self._trajectory(Raw(data), "$", {}, self._record.side_files)
+
+    def read_item(self, raw: Raw, path: str, relation: Columns, kept: Mapping[str, Any]) -> str:
+        """Convert a trajectory that is a part of the record, and give its id.
+
+        Args:
+            raw: the trajectory.
+            path: where it is in the record.
+            relation: columns of a subagent's, which say whose it is.
+            kept: what stands beside it, for ``extra``.
+
+        Raises:
+            RecordError: it has no steps.
+        """
+        self._kept, self._form = kept, {_NUMBERED: True}
+        self._trajectory(raw, path, relation, {})
+        return self._ids[0]
 
     def _trajectory(
         self, raw: Raw, path: str, relation: Columns, files: Mapping[str, bytes]
@@ -96,7 +117,12 @@ class AtifReader:
         form = top.end(k.TRAJECTORY, ("steps",))
         spread(top)
         key = trial.free_key(top.values)
-        result = trial.read_files(self._record.source_file, files, self._losses)
+        kept, self._kept, form = self._kept, {}, form | self._form
+        for name, value in kept.items():
+            while name in top.values:
+                name += "_"
+            top.values[name] = value
+        result = trial.read_files(self._root, files, self._losses)
         if result.files:
             top.values[key] = Raw(jsontext.encode(result.files))
             form["own"] = [*form.get("own", ()), key]
@@ -115,7 +141,7 @@ class AtifReader:
                 reader.read(step, index, path)
         if continued is not None:
             column = "target_id" if "target_path" in form.get(MADE, ()) else "target_path"
-            self._link({"kind": "continuation", column: continued})
+            add_link(self._builder, {"kind": "continuation", column: continued})
         limit = self._builder.next_step  # how many steps a branch shares, it says itself
         parent = self._builder.finish()
         self._ids.append(parent)
@@ -124,9 +150,6 @@ class AtifReader:
             self._trajectory(item, f"{path}.subagent_trajectories[{index}]", branch, {})
         for pair in pairs:
             self._builder.pair(named_pair(pair, self._ids))
-
-    def _link(self, columns: Columns) -> None:
-        add_link(self._builder, columns)
 
     def _agent(self, top: JsonObject, columns: Columns) -> None:
         if top.first("agent") in (0, NULL):
@@ -179,7 +202,7 @@ class _Step:
         self._builder = builder
         self._losses = losses
         self._turns = turns
-        self._made = FORM in form
+        self._made, self._is_numbered = FORM in form, _NUMBERED in form
         self._has_texts = "timestamp_text" not in form.get(MADE, ())
         self._calls: list[Columns] = []
         self._answered: dict[str, int] = {}
@@ -219,7 +242,7 @@ class _Step:
         columns: Columns = {}
         if "step_id" in step.values:
             number = jsontext.unmark_json(jsontext.one_line(step.take("step_id")))
-            if number != str(index + 1):
+            if self._is_numbered or number != str(index + 1):
                 step.form["step_id"] = number
         written = jsontext.decode_value(step.values["source"])
         columns["source"] = "environment"

@@ -21,13 +21,14 @@ from adp_schema.losses import Losses
 from adp_schema.model import Columns, Trajectory
 
 MAIN = "agent/trajectory.json"
-_NAMES = (
+OUTCOME = (
     *("result.json", "config.json", "lock.json", "exception.txt"),
     *("verifier/reward.json", "verifier/reward.txt", "verifier/ctrf.json"),
     *("verifier/test-stdout.txt", "verifier/test-stderr.txt", "trial.log"),
-    *("agent/**/*.jsonl", "agent/*.trajectory.json"),
 )
-"""Files of a trial. The agent's own logs say the run a second time, so they are no other run."""
+"""Files of a trial, but for those of the agent."""
+_NAMES = (*OUTCOME, "agent/**/*.jsonl", "agent/*.trajectory.json")
+"""The agent's own logs say the run a second time, so they are no other run."""
 _TURN_KEYS = ("prompt_token_ids", "completion_token_ids", "logprobs")
 
 
@@ -85,9 +86,14 @@ def free_key(values: Mapping[str, Any]) -> str:
     return key
 
 
-def read_files(source_file: str, files: Mapping[str, bytes], losses: Losses) -> Trial:
-    """Read the files of a trial; a wrong one is kept as text, and reported."""
-    root = source_file.removesuffix(MAIN)
+def read_files(root: str, files: Mapping[str, bytes], losses: Losses) -> Trial:
+    """Read the files of a trial; a wrong one is kept as text, and reported.
+
+    Args:
+        root: its folder, with a slash at its end; empty when that is the root of the conversion.
+        files: contents by path.
+        losses: takes what is wrong.
+    """
     out = Trial()
     for path, data in files.items():
         name = path.removeprefix(root)

@@ -30,7 +30,7 @@ _TRACES = frozenset(
     {"traceId", "trace_id", "run_type", "dotted_order", "observations", "op_name", "span_id",
      "responses_create_params", "trajectory", "steps", "simulations", "instance_id", "info",
      "fncall_messages", "latency_sec", "scope", "log", "sequence_number",
-     "session", "stats", "backing_model", "epoch"}
+     "session", "stats", "backing_model", "epoch", "generationStatus"}
 )  # fmt: skip
 """Keys of records in which other formats wrap requests and replies."""
 

@@ -105,15 +105,16 @@ def zip_listing(place: InputPlace) -> ArchiveListing:
     """
     try:
         infos = archives.members(place.path, place.size, place.mtime_ns)
+        fault = archives.directory_fault(place.path, infos)
     except (OSError, zipfile.BadZipFile, NotImplementedError, ValueError) as error:
         return ArchiveListing([], f"the zip archive is damaged ({error})")
     members = []
     for index, info in enumerate(infos):
         inside = InputPlace(place.path, place.size, place.mtime_ns, index, info.compress_size)
         label = info.filename.encode("utf-8", "backslashreplace").decode()
-        if not info.is_dir():
+        if not label.endswith("/"):
             members.append(ArchiveMember(_label(label), inside, archives.member_fault(info)))
-    return ArchiveListing(members)
+    return ArchiveListing(members, fault)
 
 
 def tar_listing(place: InputPlace, kind: str, unpacking: Unpacking) -> ArchiveListing:

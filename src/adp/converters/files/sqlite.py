@@ -232,6 +232,7 @@ class SqliteDatabase:
     def protect(self) -> None:
         """Refuse all changes from now on, and values that are larger than a record may be."""
         with self.explained():
+            self._connection.execute("PRAGMA ignore_check_constraints = ON")
             self._connection.execute("PRAGMA query_only = ON")
             limit = min(max(self._limits.record_bytes, 4096), 1 << 30)
             self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, limit)
@@ -266,6 +267,25 @@ class SqliteDatabase:
             RecordError: as `explained`.
         """
         return int(next(self.execute(sql, values))[0])
+
+    def damage_of(self, name: str) -> str:
+        """What is wrong with the pages of a table; empty when nothing is.
+
+        A table with computed columns is not looked at, since that would compute them.
+
+        Args:
+            name: its name.
+
+        Raises:
+            RecordError: as `explained`.
+        """
+        computed = "SELECT count(*) FROM pragma_table_xinfo(?) WHERE hidden <> 0"
+        if self.number(computed, (name,)):
+            return ""
+        for (words,) in self.execute(f"PRAGMA main.quick_check({quoted(name)})"):
+            if str(words).startswith("***"):  # others are about values that a table should not have
+                return str(words).splitlines()[-1][:200]
+        return ""
 
     def names(self) -> tuple[list[str], list[str]]:
         """The tables, sorted, and the virtual ones, which are not read.

@@ -14,6 +14,7 @@ from typing import BinaryIO
 from adp.core.input_files import open_file
 
 _BLOCK = 512
+_CHUNK = 1 << 20
 _NAME_BYTES = 1 << 20
 _LONG_NAME, _LONG_LINK, _EXTENDED, _SHARED = b"L", b"K", b"xX", b"g"
 _FAULTS = {
@@ -97,6 +98,7 @@ def _members(file: BinaryIO, end: int) -> Iterator[TarMember]:
         file.seek(at)
         head = file.read(_BLOCK)
         if len(head) == _BLOCK and not head.strip(b"\0"):
+            _check_end(file, at)
             return
         if len(head) < _BLOCK:
             raise _DamagedError("it ends without its last block, and may be cut")
@@ -117,6 +119,13 @@ def _members(file: BinaryIO, end: int) -> Iterator[TarMember]:
         at = start + -(-size // _BLOCK) * _BLOCK
         if start + size > end:
             raise _DamagedError("it ends inside a member")
+
+
+def _check_end(file: BinaryIO, at: int) -> None:
+    """Look whether only zeros follow the end: a header that became zeros would look like it."""
+    while chunk := file.read(_CHUNK):
+        if chunk.strip(b"\0"):
+            raise _DamagedError(f"it seems to end at byte {at:,}, but more follows")
 
 
 def _member(head: bytes, kind: bytes, place: TarMember, further: _Further) -> TarMember | None:

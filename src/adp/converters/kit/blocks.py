@@ -10,13 +10,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from adp.converters.kit.block_kinds import kind_by_keys
 from adp.converters.kit.drafts import ObservationDraft, StepDraft, TrajectoryDraft
+from adp.converters.kit.media_blocks import read_gemini_blob, read_gemini_file, read_image
 from adp.converters.kit.server_results import read_server_result
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE, argument_columns
+from adp.converters.kit.summaries import read_summaries
+from adp.converters.kit.usual_blocks import (
+    TYPES,
+    UsualBlock,
+    UsualText,
+    UsualThinking,
+    usual_blocks,
+    usual_result,
+)
+from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE, argument_columns, begins
 from adp_schema import jsontext, media
 from adp_schema.builder import RowBuilder
 from adp_schema.losses import Losses
@@ -46,6 +56,14 @@ class BlockReader:
 
     def content(self, raw: Raw | None, step: StepDraft, path: str) -> None:
         """Read the content of a message into a step: a string, a list of blocks, or a block."""
+        if begins(raw, QUOTE):
+            step.parts.text(self.builder.text(jsontext.decode_value(raw)))
+            return
+        usual = self._usual(raw)
+        if usual is not None:
+            for known in usual:
+                self._add_usual(known, step)
+            return
         for item, place in self._items(raw, path):
             if jsontext.first_byte(item) == QUOTE:
                 step.parts.text(self.builder.text(jsontext.decode_value(item)))
@@ -70,6 +88,10 @@ class BlockReader:
         others: list[tuple[Raw, str]] = []
         last: ObservationDraft | None = None
         for item, place in self._items(raw, path):
+            answer = self.usual_answer(item, place)
+            if answer is not None:
+                last = answer
+                continue
             block = SourceObject(item, place, self.losses)
             kind = self._kind(block)
             if kind in _RESULTS or (kind.endswith("_tool_result") and "tool_use_id" in block):
@@ -85,6 +107,15 @@ class BlockReader:
 
     def result(self, raw: Raw | None, observation: ObservationDraft, path: str) -> None:
         """Read the content of a result into an observation."""
+        if begins(raw, QUOTE):
+            observation.parts.text(self.builder.text(jsontext.decode_value(raw)))
+            return
+        usual = self._usual(raw) or ()
+        texts = [block.text for block in usual if isinstance(block, UsualText)]
+        if texts and len(texts) == len(usual):
+            for text in texts:
+                observation.parts.text(self.builder.text(text))
+            return
         for item, place in self._items(raw, path):
             if jsontext.first_byte(item) == QUOTE:
                 observation.parts.text(self.builder.text(jsontext.decode_value(item)))
@@ -119,6 +150,23 @@ class BlockReader:
             return [(it, f"{path}[{n}]") for n, it in enumerate(jsontext.decode_array(raw))]
         return [(raw, path)]
 
+    def _usual(self, raw: Raw | None) -> list[UsualBlock] | None:
+        """The blocks of a list in the usual forms; None when they are read key by key."""
+        if raw is None or memoryview(raw)[0] != BRACKET or type(self) is not BlockReader:
+            return None  # who derives a reader of their own may read any block differently
+        return usual_blocks(raw, self.usual) if TYPES.isdisjoint(self.renamed) else None
+
+    def _add_usual(self, block: UsualBlock, step: StepDraft) -> None:
+        if isinstance(block, UsualText):
+            step.parts.text(self.builder.text(block.text))
+        elif isinstance(block, UsualThinking):
+            step.parts.reasoning(self.builder.text(block.thinking), block.extra())
+        else:
+            columns = call_columns(block.name, block.id, block.arguments)
+            if self.requestor is not None:
+                columns["requestor"] = self.requestor
+            step.call(columns)
+
     def block(self, block: SourceObject, step: StepDraft) -> None:
         """Read one block: a call or a result, or else a part of the content."""
         kind = self._kind(block)
@@ -134,6 +182,23 @@ class BlockReader:
     def answer(self, block: SourceObject) -> ObservationDraft:
         """Read a block that is the result of a call, for readers that know more of it."""
         return _result(self, block)
+
+    def usual_answer(self, raw: Raw, path: str) -> ObservationDraft | None:
+        """Read a block that is a result of the usual form; None, and nothing is read, for others.
+
+        Args:
+            raw: the block.
+            path: where it is.
+        """
+        if memoryview(raw)[0] != BRACE or type(self) is not BlockReader or self.renamed:
+            return None
+        result = usual_result(raw)
+        if result is None:
+            return None
+        columns = {} if result.is_error is UNSET else {"is_error": result.is_error}
+        draft = self.run.observe(columns, answers=result.tool_use_id, by_order=True)
+        self.result(result.content, draft, path)
+        return draft
 
     def part(self, block: SourceObject, parts: Parts) -> None:
         """Read a block that is text, reasoning or media; any other is kept whole."""
@@ -168,15 +233,6 @@ class BlockReader:
             blob = blob.model_copy(update={"mime": mime})
         return self._add_media(blob, parts, extra)
 
-    def take_references(self, source: SourceObject, key: str) -> list[str]:
-        """Take a list of data URIs, addresses or paths; any other list stays, and gives none."""
-        urls = source.items(key)
-        words = [jsontext.decode_value(it) for it in urls if jsontext.first_byte(it) == QUOTE]
-        if len(words) < len(urls) or any(map(jsontext.has_mark, words)):
-            source.values[key] = jsontext.raw(jsontext.text_of(urls))
-            return []
-        return words
-
     def _add_media(self, blob: Any, parts: Parts, extra: dict[str, Any]) -> bool:
         media_id = self.builder.media(blob)
         if self.builder.stored_mime(media_id) != blob.mime and blob.mime is not None:
@@ -199,7 +255,7 @@ def _text(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
 def _reasoning(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
     text = block.text("thinking", "text", "reasoning", "content", "think", "value")
     if text is None:
-        return False
+        return read_summaries(reader.builder, block, parts)
     _drop_type(block)
     parts.reasoning(reader.builder.text(text), block.rest_lines())
     return True
@@ -208,67 +264,7 @@ def _reasoning(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
 def _drop_type(block: SourceObject) -> None:
     """Drop the type, which the part shows, unless it is no word."""
     if block.first("type") == QUOTE:
-        block.drop("type")
-
-
-def _image(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
-    """Blobs in the forms of Anthropic, of OpenAI, and of agents: base64, an address, or an id."""
-    outer = block
-    if block.first("image_urls") == BRACKET:
-        return _images(reader, block, parts)
-    for key in ("source", "image_url", "file", "input_audio", "media"):
-        if block.first(key) == BRACE:
-            block = outer.child(key)
-            break
-    if block is not outer and block.word("type") == "text" and block.word("data"):
-        parts.text(reader.builder.text(block.text("data") or ""), outer.rest_lines())
-        return True
-    mime = block.word("media_type") or block.word("mimeType") or block.word("mime_type") or None
-    for key in ("data", "base64", "file_data"):
-        text = block.word(key)
-        if not text:
-            continue
-        kept = block.values.pop(key)
-        if text.startswith("data:"):
-            return reader.reference(text, parts, outer.rest_lines(), None)
-        if reader.blob(text, mime, parts, outer.rest_lines()):
-            return True
-        block.values[key] = kept
-    for key in ("url", "image_url", "uri", "path", "image", "audio", "video", "document"):
-        text = block.word(key)
-        if text and not jsontext.has_mark(text):
-            del block.values[key]
-            return reader.reference(text, parts, outer.rest_lines(), mime)
-    return False
-
-
-def _images(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
-    """Several addresses in one block; what else it says goes with the first."""
-    words = reader.take_references(block, "image_urls")
-    if not words:
-        return False
-    block.drop("type")
-    for number, word in enumerate(words):
-        reader.reference(word, parts, {} if number else block.rest_lines(), None)
-    return True
-
-
-def _gemini_blob(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
-    inner = block.child("inlineData") or block.child("inline_data")
-    text = inner.word("data")
-    mime = inner.word("mimeType") or inner.word("mime_type") or None
-    kept = inner.take("data")
-    if text and reader.blob(text, mime, parts, block.rest_lines()):
-        return True
-    if kept is not None:
-        inner.values["data"] = kept
-    return False
-
-
-def _gemini_file(reader: BlockReader, block: SourceObject, parts: Parts) -> bool:
-    inner = block.child("fileData") or block.child("file_data")
-    text = inner.text("fileUri", "file_uri")
-    return text is not None and reader.reference(text, parts, block.rest_lines(), None)
+        del block.values["type"]
 
 
 def call_columns(
@@ -293,7 +289,8 @@ def _call(reader: BlockReader, block: SourceObject, step: StepDraft) -> None:
     kind = block.word("type")
     arguments = _first(block, "input", "arguments", "args", "rawInput")
     name = block.text("name", "toolName", "tool_name", "tool")
-    call_id = block.name("id", "call_id", "toolCallId", "tool_call_id", "callID")
+    first = "call_id" if kind == "function_call" else "id"
+    call_id = block.name(first, "call_id", "toolCallId", "tool_call_id", "callID")
     columns = call_columns(name, call_id, arguments, "mcp" if "mcp" in kind else "function")
     if reader.requestor is not None:
         columns["requestor"] = reader.requestor
@@ -375,14 +372,23 @@ _PARTS: dict[str, Callable[[BlockReader, SourceObject, Parts], bool]] = {
     **dict.fromkeys(
         ("image", "document", "audio", "video", "image_url", "input_image", "input_audio",
          "input_file", "file", "media"),
-        _image,
+        read_image,
     ),
-    "gemini_blob": _gemini_blob,
-    "gemini_file": _gemini_file,
+    "gemini_blob": read_gemini_blob,
+    "gemini_file": read_gemini_file,
 }  # fmt: skip
 _CALLS: dict[str, Callable[[BlockReader, SourceObject, StepDraft], None]] = {
     **dict.fromkeys(
-        ("tool_use", "server_tool_use", "mcp_tool_use", "toolCall", "tool_call", "tool-call"), _call
+        (
+            "tool_use",
+            "server_tool_use",
+            "mcp_tool_use",
+            "toolCall",
+            "tool_call",
+            "tool-call",
+            "function_call",
+        ),
+        _call,
     ),
     "gemini_call": _gemini_call,
 }

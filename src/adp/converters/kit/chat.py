@@ -8,7 +8,7 @@ from msgspec import Raw
 
 from adp.converters.kit.blocks import BlockReader, call_columns
 from adp.converters.kit.drafts import CallDraft, ObservationDraft, StepDraft, merge_extra
-from adp.converters.kit.source_object import SourceObject
+from adp.converters.kit.source_object import SourceObject, embedded
 from adp.converters.kit.times import take_time
 from adp.converters.reading import NULL, QUOTE
 from adp_schema import jsontext
@@ -109,10 +109,20 @@ def take_reasoning(message: SourceObject, step: StepDraft, blocks: BlockReader) 
 def take_calls(message: SourceObject, step: StepDraft, blocks: BlockReader) -> None:
     """Take the calls of a message, and the only one of the old form ``function_call``."""
     known = list(step.calls)
-    for call in message.objects("tool_calls"):
+    for call in message.objects("tool_calls") or _spelled_calls(message):
         add_call(call, step, known)
     if message.peek("function_call").word("name"):
         add_call(message.take_child("function_call"), step)
+
+
+def _spelled_calls(message: SourceObject) -> list[SourceObject]:
+    """Calls that stand in the list as strings of JSON, as verifiers writes them."""
+    path, losses = f"{message.path}.tool_calls", message.losses
+    calls = [embedded(text, path, losses) for text in message.words("tool_calls")]
+    if not calls or not all(calls) or len(calls) != len(message.copy().items("tool_calls")):
+        return []
+    message.drop("tool_calls")
+    return calls
 
 
 def add_call(call: SourceObject, step: StepDraft, known: Sequence[CallDraft] = ()) -> CallDraft:

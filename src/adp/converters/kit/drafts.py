@@ -14,6 +14,9 @@ from adp_schema.builder import RowBuilder
 from adp_schema.model import Columns
 from adp_schema.parts import Parts
 
+_BLOCK = 128
+_STEP_COLUMNS = ("edit_from", "edit_to")
+
 
 @dataclass(slots=True)
 class ObservationDraft:
@@ -48,8 +51,8 @@ class StepDraft:
     """A step, its calls, and the observations that arrived after it.
 
     Attributes:
-        columns: its columns; those of ``parts`` and ``extra`` are added. A step as a value stands
-            for its number, such as in ``edit_from``.
+        columns: its columns; those of ``parts`` and ``extra`` are added. A step under ``edit_from``
+            or ``edit_to`` stands for its number.
         parts: text, reasoning, media and calls in the order of the source.
         extra: what no column holds.
         number: its number in the store, once it was written.
@@ -186,8 +189,10 @@ def emit(
     builder.trajectory(columns)
     for observation in draft.early:
         _emit_observation(observation, builder)
-    for step in draft.steps:
+    for number, step in enumerate(draft.steps, 1):
         _emit_step(step, builder)
+        if not number % _BLOCK:  # while the rows are still in the processor's cache
+            builder.settle()
     for link in draft.links:
         numbered = {} if link.step is None else {"step": link.step.number}
         builder.link({**numbered, **link.columns})
@@ -202,11 +207,10 @@ def emit(
 
 def _emit_step(step: StepDraft, builder: RowBuilder) -> None:
     step.number = builder.next_step  # an edit may refer to itself
-    columns = {
-        name: value.number if isinstance(value, StepDraft) else value
-        for name, value in step.columns.items()
-    }
-    columns |= step.parts.columns()
+    columns = {**step.columns, **step.parts.columns()}
+    for name in _STEP_COLUMNS:
+        if isinstance(columns.get(name), StepDraft):
+            columns[name] = columns[name].number
     _set_extra(columns, step.extra)
     step.number = builder.step(columns)
     for call in step.calls:
@@ -235,6 +239,9 @@ def merge_extra(target: dict[str, Any], more: dict[str, Any]) -> None:
 
     A value that differs from the first one is kept in a list under ``key#2`` and so on.
     """
+    if not target:
+        target.update(more)
+        return
     for key, value in more.items():
         name, number = key, 1
         while name in target and not _is_equal(target[name], value):

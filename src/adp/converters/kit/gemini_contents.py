@@ -150,8 +150,11 @@ class GeminiContents:
             if content.word("role") == "model":
                 content.drop("role")
             reason = piece.text("finishReason")
+            before = step.columns.get("stop_reason")
             if reason is not None:
                 step.columns["stop_reason"] = reason
+                if before not in (None, reason):
+                    step.extra.setdefault("finishReason before", []).append(before)
             if piece.integer_at("index") == 0:
                 piece.drop("index")
         self.parts(parts, step)
@@ -169,7 +172,8 @@ def _parts(content: SourceObject) -> list[SourceObject]:
 
 
 def _is_result(part: SourceObject) -> bool:
-    return "functionResponse" in part or "function_response" in part
+    """Whether a part is a result; one of another type is kept whole, in a step."""
+    return "type" not in part and ("functionResponse" in part or "function_response" in part)
 
 
 def take_outcome(source: SourceObject, draft: ObservationDraft, status: str | None) -> None:

@@ -34,6 +34,8 @@ def take_columns(source: SourceObject, columns: Columns, table: KeyTable) -> Non
     """
     for column, key in table.items():
         keys = (key,) if isinstance(key, str) else key
+        if keys[0] not in source.values and len(keys) == 1:
+            continue
         if column in _TIMES:
             _TIMES[column](source, columns, *keys)
             continue
@@ -72,8 +74,11 @@ def copy_words(source: SourceObject, columns: Columns, table: Mapping[str, str])
 
 def exit_code(*sources: SourceObject) -> int | None:
     """The exit status that the first of some objects has; it stays there."""
-    codes = (source.integer_at(key, bits=32) for source in sources for key in EXIT_CODES)
-    return next((code for code in codes if code is not None), None)
+    for source in sources:
+        for key in EXIT_CODES:
+            if key in source.values and (code := source.integer_at(key, bits=32)) is not None:
+                return code
+    return None
 
 
 _TAKE: dict[str, Callable[..., Any]] = {

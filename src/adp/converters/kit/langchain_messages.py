@@ -66,8 +66,7 @@ def open_message(raw: Raw, path: str, losses: Losses) -> tuple[SourceObject, str
         outer.drop("type")
     elif outer.word("role"):
         role = _ROLES.get(outer.word("role"), outer.word("role"))
-    if outer.word("role") == role:
-        outer.drop("role")
+    outer.drop_text("role", role)
     return outer, role, outer
 
 

@@ -53,6 +53,29 @@ def log_lines(
         raise RecordError("no line is a JSON object")
 
 
+def json_lines(
+    record: RawRecord, builder: RowBuilder, losses: Losses
+) -> tuple[list[Raw], list[str]]:
+    """The lines of a log whose lines are any JSON, and the texts of those that are none.
+
+    Args:
+        record: the lines as a JSON array, or one document.
+        builder: is told when a line had to be sanitised.
+        losses: takes lines that are no JSON.
+    """
+    items, valid = _items(record.data)
+    good: list[Raw] = []
+    broken: list[str] = []
+    for index, item in enumerate(items):
+        data = item if valid else _decodable(item, builder)
+        if data is not None:
+            good.append(Raw(data))
+            continue
+        losses.add(f"$[{index}]", "the line is no JSON; its text is kept in an event")
+        broken.append(jsontext.unmark_json(bytes(item).decode("utf-8", "backslashreplace")))
+    return good, broken
+
+
 def _items(data: bytes) -> tuple[list[Raw] | list[bytes], bool]:
     """The lines, and whether it is known that each can be decoded."""
     if jsontext.first_byte(data) != BRACKET:

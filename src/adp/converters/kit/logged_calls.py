@@ -56,8 +56,7 @@ class LoggedCall:
     def drop_repeated(self, source: SourceObject, name_key: str, arguments_key: str) -> None:
         """Drop the name and the arguments of an object that says them again."""
         columns, raw = self.draft.columns, source.values.get(arguments_key)
-        if source.word(name_key) == columns.get("name"):
-            source.drop(name_key)
+        source.drop_text(name_key, columns.get("name"))
         if raw is not None and jsontext.one_line(raw) == columns.get("arguments"):
             source.drop(arguments_key)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from msgspec import Raw
@@ -30,6 +30,10 @@ from adp_schema.protocols import Match, RawRecord
 
 SHARED = ("agent_name", "agent_version", "agent_model", "session_id")
 """Columns that a branch has from the trajectory that it leaves."""
+
+
+_FORGOTTEN = SourceObject(None, "$", Losses()), ""
+"""In the place of a line that was read."""
 
 
 class SessionLog:
@@ -125,9 +129,13 @@ class SessionLog:
 
     def line(self, source: SourceObject) -> None:
         """Take one line."""
+        self.line_of_kind(source, self.kind_of(source))
+
+    def line_of_kind(self, source: SourceObject, kind: str) -> None:
+        """Take one line, when it is known what it is."""
         if self.constants:
             self.run.constant(source, *self.constants)
-        kind = self.kind = self.kind_of(source)
+        self.kind = kind
         name = self.handlers.get(kind)
         if name is not None:
             self._type = source.take(self.type_key) if source.word(self.type_key) else None
@@ -290,11 +298,14 @@ class TreeLog(SessionLog):
 
     def read_lines(self) -> None:
         """Read the main line, and then each branch from where it leaves."""
-        self.read_tree(list(self.sources()))
+        self.read_tree(self.sources())
 
-    def read_tree(self, sources: list[tuple[SourceObject, str]], leaf: str = "") -> None:
+    def read_tree(self, lines: Iterable[tuple[SourceObject, str]], leaf: str = "") -> None:
         """Read entries; the main line leads to the one with the id ``leaf``, or to the last."""
-        ids = [self.ids(source) for source, _ in sources]
+        sources, ids = [], []
+        for source, broken in lines:
+            sources.append((source, broken))
+            ids.append(self.ids(source))
         names = [name for name, _ in ids]
         end = names.index(leaf) if leaf in names else None
         line = split(names, [parent for _, parent in ids], end, self.root_id)
@@ -303,10 +314,15 @@ class TreeLog(SessionLog):
     def _read_line(
         self, line: EntryLine, sources: list[tuple[SourceObject, str]], before: int
     ) -> None:
-        """Read the entries of a line into the trajectory at hand; ``before`` steps are kept."""
+        """Read the entries of a line into the trajectory at hand; ``before`` steps are kept.
+
+        Each is forgotten then: of a long log the memory is used again.
+        """
         counts = {}
         for place in line.entries:
-            self.entry(*sources[place])
+            source, broken = sources[place]
+            sources[place] = _FORGOTTEN
+            self.entry(source, broken)
             counts[place] = before + len(self.run.steps)
         for branch in line.branches:
             main = self.run

@@ -8,13 +8,20 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from adp.converters.json_objects import integer
 from adp.converters.reading import BRACE, BRACKET, NULL, NUMBER, QUOTE, report_lost
 from adp.converters.scalars import number_text
 from adp_schema import jsontext
 from adp_schema.losses import Losses
 
 _EMPTY_ARRAY = 2
+_LONGEST_INTEGER = 20
+_SMALL = 4096
+_MARK_START = 0xF4
+"""First byte of a mark of `jsontext.sanitise`, which makes of a number a string."""
+
+# Looked up once: these are called for each value of each object.
+_decode_object, _decode_array = jsontext.decode_object, jsontext.decode_array
+_decode_text, _decode_integer = jsontext.decode_text, msgspec.json.Decoder(int).decode
 
 
 class SourceObject:
@@ -33,17 +40,23 @@ class SourceObject:
     def __init__(self, raw: Raw | bytes | None, path: str, losses: Losses) -> None:
         self.path = path
         self.losses = losses
-        self._children: dict[str, SourceObject] = {}
-        self.values: dict[str, Raw] = {}
-        if raw and memoryview(raw)[0] == BRACE:
-            values = self.values = jsontext.decode_object(raw)
-            names = "".join(values)
-            # As long as its keys and values say: nothing else is in it, as in most objects.
-            size = len(names) + 4 * len(values) + sum(map(len, values.values())) + 1
-            spaces = len(raw) - size
-            plain = not spaces or jsontext.has_usual_spaces(raw, values, spaces)
-            if not plain or not names.isascii():
-                report_lost(raw, values, path, losses)
+        self._children: dict[str, SourceObject] | None = None
+        self.values: dict[str, Raw]
+        if not raw or memoryview(raw)[0] != BRACE:
+            self.values = {}
+            return
+        values = self.values = _decode_object(raw)
+        if len(raw) < _SMALL:
+            written = jsontext.encode(values)
+            if len(written) == len(raw) and written.isascii():
+                return  # a key that stands twice, and white space, would not be written again
+        names = "".join(values)
+        # As long as its keys and values say: nothing else is in it, as in most objects.
+        size = len(names) + 4 * len(values) + sum(map(len, values.values())) + 1
+        spaces = len(raw) - size
+        plain = not spaces or jsontext.has_usual_spaces(raw, values, spaces)
+        if not plain or not names.isascii():
+            report_lost(raw, values, path, losses)
 
     def __contains__(self, key: str) -> bool:
         return key in self.values
@@ -56,8 +69,9 @@ class SourceObject:
         raw = self.values.get(key)
         if raw is None:
             return 0
-        first: int = memoryview(raw)[0]
-        return first if first != QUOTE else jsontext.first_byte(raw)
+        view = memoryview(raw)
+        first: int = view[0]
+        return first if first != QUOTE or view[1] != _MARK_START else jsontext.first_byte(raw)
 
     def word(self, key: str) -> str:
         """The string under a key, which stays there; empty when there is none."""
@@ -65,7 +79,7 @@ class SourceObject:
         if raw is None:
             return ""
         try:
-            text: str = jsontext.decode_text(raw)
+            text: str = _decode_text(raw)
         except msgspec.ValidationError:
             return ""
         return "" if text and text[0] == jsontext.NUMBER_MARK else text
@@ -83,19 +97,30 @@ class SourceObject:
         """Take the string under the first of some keys that has one."""
         for key in keys:
             raw = self.values.get(key)
-            if raw is not None and (text := _text_of(raw)) is not None:
-                del self.values[key]
-                return text
+            if raw is None:
+                continue
+            try:
+                text: str = _decode_text(raw)
+            except msgspec.ValidationError:
+                continue
+            if text and text[0] == jsontext.NUMBER_MARK:
+                continue
+            del self.values[key]
+            return text
         return None
 
     def name(self, *keys: str) -> str | None:
         """Take a string or an integer, as ids are; an integer gives its digits."""
         for key in keys:
-            first = self.first(key)
-            if first == QUOTE:
-                return self.text(key)
-            if first and first in NUMBER and self.integer_at(key) is not None:
-                return bytes(self.values.pop(key)).decode("ascii")
+            raw = self.values.get(key)
+            if raw is None:
+                continue
+            first = memoryview(raw)[0]
+            if first == QUOTE and (text := self.text(key)) is not None:
+                return text
+            if first in NUMBER and self.integer_at(key) is not None:
+                del self.values[key]
+                return bytes(raw).decode("ascii")
         return None
 
     def flag(self, *keys: str) -> bool | None:
@@ -109,11 +134,15 @@ class SourceObject:
     def integer_at(self, key: str, bits: int = 64) -> int | None:
         """The integer under a key, which stays there; None when there is none of that size."""
         raw = self.values.get(key)
-        if raw is None or memoryview(raw)[0] not in NUMBER:
+        if raw is None or memoryview(raw)[0] not in NUMBER or len(raw) > _LONGEST_INTEGER:
             return None
-        text = bytes(raw).decode("ascii")
-        value = integer(text, bits)
-        return value if value is not None and str(value) == text else None
+        try:
+            value: int = _decode_integer(raw)
+        except msgspec.ValidationError:  # a fraction, or a power of ten
+            return None
+        is_spelled_so = value != 0 or len(raw) == 1  # not -0
+        limit = 1 << (bits - 1)
+        return value if is_spelled_so and -limit <= value < limit else None
 
     def integer(self, *keys: str, bits: int = 64) -> int | None:
         """Take an integer."""
@@ -156,18 +185,21 @@ class SourceObject:
 
     def child(self, key: str) -> SourceObject:
         """The object under a key; what is left of it stays. Without keys when there is none."""
-        known = self._children.get(key)
-        if known is not None:
-            return known
+        children = self._children
+        if children is not None and key in children:
+            return children[key]
         inner = SourceObject(self.values.get(key), f"{self.path}.{key}", self.losses)
         if inner.values:
             del self.values[key]
-            self._children[key] = inner
+            if children is None:
+                self._children = {key: inner}
+            else:
+                children[key] = inner
         return inner
 
     def peek(self, key: str) -> SourceObject:
         """A copy of the object under a key, to look into: what is taken of it stays in this one."""
-        if key in self._children:
+        if self._children is not None and key in self._children:
             return self._children[key].copy()
         other = SourceObject(None, f"{self.path}.{key}", self.losses)
         if self.first(key) == BRACE:
@@ -185,13 +217,12 @@ class SourceObject:
 
         Databases keep objects as text. A text that is no object stays as it is.
         """
-        if self.first(key) != QUOTE or key in self._children:
+        if self.first(key) != QUOTE or (self._children is not None and key in self._children):
             return self.child(key)
         text = self.word(key)
         inner = embedded(text, f"{self.path}.{key}", self.losses)
         if inner and not jsontext.has_mark(text):
-            del self.values[key]
-            self._children[key] = inner
+            self.adopt(key, inner)
             return inner
         return SourceObject(None, inner.path, self.losses)
 
@@ -201,20 +232,23 @@ class SourceObject:
         What is left of it is for the caller to keep.
         """
         inner = self.parsed(key)
-        self._children.pop(key, None)
+        if self._children is not None:
+            self._children.pop(key, None)
         return inner
 
     def adopt(self, key: str, inner: SourceObject) -> None:
         """Put an object that was made of a value in its place; what is left of it stays."""
         self.values.pop(key, None)
+        if self._children is None:
+            self._children = {}
         self._children[key] = inner
 
     def items(self, key: str) -> list[Raw]:
         """Take the items of a list that has any."""
         raw = self.values.get(key)
-        if raw is None or jsontext.first_byte(raw) != BRACKET or len(raw) == _EMPTY_ARRAY:
+        if raw is None or memoryview(raw)[0] != BRACKET or len(raw) == _EMPTY_ARRAY:
             return []
-        values: list[Raw] = jsontext.decode_array(raw)
+        values: list[Raw] = _decode_array(raw)
         if values:
             del self.values[key]
         return values
@@ -223,7 +257,9 @@ class SourceObject:
         """Take the objects of a list that holds objects only; the caller keeps what is left."""
         raw = self.values.get(key)
         items = self.items(key)
-        if any(jsontext.first_byte(item) != BRACE for item in items):
+        if not items:
+            return []
+        if any([memoryview(item)[0] != BRACE for item in items]):
             self.values[key] = raw if raw is not None else Raw(b"null")
             return []
         path = f"{self.path}.{key}"
@@ -245,6 +281,11 @@ class SourceObject:
         for key in keys:
             self.values.pop(key, None)
 
+    def drop_text(self, key: str, text: Any) -> None:
+        """Take away a string that repeats a text which is kept; a value of another type stays."""
+        if text is not None and self.first(key) == QUOTE and self.word(key) == text:
+            del self.values[key]
+
     def rest(self) -> dict[str, Any]:
         """The keys that no column took: for ``extra``."""
         out: dict[str, Any] = dict(self.values)
@@ -257,21 +298,14 @@ class SourceObject:
 
     def rest_lines(self) -> dict[str, Any]:
         """The same, each value on one line: for a part, or for a list in ``extra``."""
+        if not self.values and not self._children:
+            return {}
         return {key: one_line(value) for key, value in self.rest().items()}
 
 
 def one_line(value: Any) -> Any:
     """A value for a part or a list: JSON text stands on one line."""
-    return jsontext.raw(jsontext.one_line(value)) if isinstance(value, Raw) else value
-
-
-def _text_of(raw: Raw) -> str | None:
-    """The string that a value is; None for another type, and for a number that was marked."""
-    try:
-        text: str = jsontext.decode_text(raw)
-    except msgspec.ValidationError:
-        return None
-    return None if text and text[0] == jsontext.NUMBER_MARK else text
+    return jsontext.raw_line(value) if isinstance(value, Raw) else value
 
 
 def embedded(text: str, path: str, losses: Losses) -> SourceObject:

@@ -13,8 +13,8 @@ from adp_schema import jsontext
 from adp_schema.model import Columns
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SCALES = ((1e11, 1.0), (1e14, 1e3), (1e17, 1e6), (float("inf"), 1e9))
-"""A number below the first is in units of which the second make a second."""
+_SCALES = ((1e11, 1.0), (1e14, 1e3), (1e17, 1e6))
+"""A number below the first is in units of which the second make a second; else in nanoseconds."""
 _WRITTEN = (19, 20, 26, 27)
 """How long the texts are that `write_time` makes."""
 
@@ -66,13 +66,13 @@ def _take(source: SourceObject, keys: tuple[str, ...]) -> tuple[datetime | None,
 
 def time_of(raw: Raw | None) -> tuple[datetime | None, str | None, bool]:
     """The time that a JSON value is, as `take_time` has it; (None, None, False) for no time."""
-    first = 0 if raw is None else jsontext.first_byte(raw)
-    if raw is None or not first:
+    if raw is None:
         return None, None, False
+    first = jsontext.first_byte(raw)
     if first == QUOTE:
         text = jsontext.decode_value(raw)
         time, zoned = read_time(text)
-        if time is None or jsontext.has_mark(text):
+        if time is None or not (text.isascii() or not jsontext.has_mark(text)):
             return None, None, False
         same = len(text) in _WRITTEN and write_time(time, None, zoned=zoned is not False) == text
         return time, None if same else text, bool(zoned)
@@ -85,7 +85,15 @@ def time_of(raw: Raw | None) -> tuple[datetime | None, str | None, bool]:
 def number_time(digits: str) -> datetime | None:
     """The time that a number since 1970 stands for, by its size; None when it is too far."""
     number = float(digits)
-    scale = next(scale for limit, scale in _SCALES if abs(number) < limit or limit == float("inf"))
+    size = abs(number)
+    if 1e11 <= number < 1e14 and digits.isdigit():  # milliseconds, as most programs write
+        seconds, rest = divmod(int(digits), 1000)
+        return _EPOCH + timedelta(0, seconds, rest * 1000)
+    scale = 1e9
+    for limit, units in _SCALES:
+        if size < limit:
+            scale = units
+            break
     try:
         if digits.lstrip("-").isdigit():
             return _EPOCH + timedelta(microseconds=int(digits) * 1_000_000 // int(scale))

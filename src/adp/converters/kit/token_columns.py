@@ -15,6 +15,8 @@ _IDS = {
     "completion_token_ids": ("generation_token_ids", "completion_token_ids", "token_ids",
                              "response_token_ids"),
 }  # fmt: skip
+_EXACT_DIGITS = 16
+"""Integers of fewer digits are floats, too."""
 _LOGPROBS = ("generation_log_probs", "completion_logprobs", "token_logprobs")
 
 
@@ -29,9 +31,7 @@ def take_tokens(source: SourceObject, columns: Columns) -> None:
                 columns[column] = numbers
                 break
     for key in _LOGPROBS:
-        texts = _numbers(source, key)
-        values = [float(text) for text in texts or ()]
-        if texts and all(math.isfinite(value) for value in values):
+        if values := _floats(source, key):
             source.drop(key)
             columns["logprobs"] = values
             break
@@ -53,8 +53,8 @@ def take_span(source: SourceObject, columns: Columns) -> None:
     if 1 not in flags:
         return
     start = flags.index(1)
-    logprobs = [float(text) for text in _numbers(source, "logprobs") or ()]
-    if len(logprobs) == len(flags) - start and all(map(math.isfinite, logprobs)):
+    logprobs = _floats(source, "logprobs")
+    if len(logprobs) == len(flags) - start:
         columns["logprobs"] = logprobs
         source.drop("logprobs")
     columns["completion_token_ids"], columns["token_mask"] = numbers[start:], flags[start:]
@@ -70,6 +70,17 @@ def _flags(source: SourceObject, key: str) -> list[int] | None:
     known = {b"true": 1, b"1": 1, b"false": 0, b"0": 0}
     flags = [known.get(bytes(item)) for item in jsontext.decode_array(source.values[key])]
     return None if None in flags else [flag or 0 for flag in flags]
+
+
+def _floats(source: SourceObject, key: str) -> list[float]:
+    """A list of numbers; none where one of them is infinite, or an integer that no float is."""
+    texts = _numbers(source, key) or []
+    values = [float(text) for text in texts]
+    exact = all(
+        math.isfinite(value) and (len(text) < _EXACT_DIGITS or not text.lstrip("-").isdigit())
+        for text, value in zip(texts, values, strict=True)
+    )
+    return values if exact else []
 
 
 def _numbers(source: SourceObject, key: str) -> list[str] | None:

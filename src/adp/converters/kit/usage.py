@@ -3,9 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import Raw
 
 from adp.converters.kit.source_object import SourceObject
+from adp.converters.reading import NUMBER
+from adp_schema import jsontext
 from adp_schema.model import Columns
+
+_LIMIT = 1 << 63
+_KINDS = (int, float)
+
+
+class Numbers(Protocol):
+    """The numbers of a usage record by their places: an integer where it is spelled as such."""
+
+    def get(self, place: str, /) -> float | None:
+        """The number at a place."""
 
 
 @dataclass(frozen=True)
@@ -74,57 +90,101 @@ def take_usage(source: SourceObject, key: str, columns: Columns, keys: UsageKeys
         columns: the row of the step.
         keys: where its numbers are.
     """
+    raw = source.values.get(key)
     text = source.json_object(key)
-    if text is None:
+    if raw is None or text is None:
         return
     columns["usage"] = text
-    record = SourceObject(text.encode("utf-8"), key, source.losses)
-    set_usage(record, columns, keys)
+    numbers = whole_numbers(raw)
+    if numbers is None:
+        set_usage(SourceObject(raw, key, source.losses), columns, keys)
+    else:
+        set_numbers(numbers, columns, keys)
 
 
 def set_usage(record: SourceObject, columns: Columns, keys: UsageKeys) -> None:
     """Fill the columns of tokens and cost from a usage record, which stays as it is."""
-    prompt, cached = _number(record, keys.prompt), _number(record, keys.cached)
-    written_to = _number(record, keys.cache_write)
+    set_numbers(_NumbersByKey(record), columns, keys)
+
+
+def set_numbers(numbers: Numbers, columns: Columns, keys: UsageKeys) -> None:
+    """Fill the columns of tokens and cost from the numbers of a usage record."""
+    prompt, cached = _integer(numbers, keys.prompt), _integer(numbers, keys.cached)
+    written_to = _integer(numbers, keys.cache_write)
     if keys.apart and prompt is not None:
         prompt += (cached or 0) + (written_to or 0)
-    written, reasoning = _number(record, keys.written), _number(record, keys.reasoning)
-    total = _number(record, keys.total)
+    written, reasoning = _integer(numbers, keys.written), _integer(numbers, keys.reasoning)
+    total = _integer(numbers, keys.total)
     if total is not None and written is not None and reasoning:
         written += reasoning if total >= (prompt or 0) + written + reasoning else 0
-    numbers = {
+    values = {
         "tokens_in": prompt,
         "tokens_out": written,
         "tokens_cached": cached,
         "tokens_cache_write": written_to,
         "tokens_reasoning": reasoning,
     }
-    columns.update({name: value for name, value in numbers.items() if value is not None})
+    columns.update({name: value for name, value in values.items() if value is not None})
     for place in keys.cost:
-        inner, name = _place(record, place)
-        if inner.first(name) and inner.first(name) in b"-0123456789":
-            columns["cost_usd"] = float(bytes(inner.values[name]))
+        cost = numbers.get(place)
+        if cost is not None:
+            columns["cost_usd"] = float(cost)
             break
 
 
-def _number(record: SourceObject, places: tuple[str, ...]) -> int | None:
+def _integer(numbers: Numbers, places: tuple[str, ...]) -> int | None:
     for place in places:
-        inner, name = record, place
-        if "." in place:
-            if place not in record.values and place.partition(".")[0] not in record.values:
-                continue
-            inner, name = _place(record, place)
-        value = inner.integer_at(name)
-        if value is not None:
+        value = numbers.get(place)
+        if type(value) is int:
             return value
     return None
 
 
-def _place(record: SourceObject, place: str) -> tuple[SourceObject, str]:
-    *outer, name = [place] if place in record else place.split(".")
-    for key in outer:
-        record = SourceObject(record.values.get(key), record.path, record.losses)
-    return record, name
+def whole_numbers(raw: Raw) -> Numbers | None:
+    """The numbers of a record that is decoded whole; None when a key may be lost so."""
+    data = bytes(raw)
+    try:
+        values: dict[str, Any] = jsontext.decode_value(data)
+    except msgspec.DecodeError:  # a number that is too large
+        return None
+    numbers: dict[str, float] = {}
+    keys = len(values)
+    for name, value in values.items():
+        if type(value) is dict:
+            keys += len(value)
+            inner = {f"{name}.{key}": number for key, number in value.items()}
+            numbers |= {key: it for key, it in inner.items() if type(it) in _KINDS}
+        elif type(value) in _KINDS:
+            numbers[name] = value
+    # A colon for each key: none stands twice, and there are no deeper ones.
+    if data.count(b'":') != keys or b"-0" in data or not data.isascii():
+        return None
+    if not all(-_LIMIT <= number < _LIMIT for number in numbers.values()):
+        return None
+    return None if "." in "".join(values) else numbers
+
+
+class _NumbersByKey:
+    """The numbers of a record of which only what is asked for is decoded."""
+
+    def __init__(self, record: SourceObject) -> None:
+        self._record = record
+        self._inner: dict[str, SourceObject] = {}
+
+    def get(self, place: str) -> float | None:
+        """The number at a place."""
+        record, name = self._record, place
+        if "." in place and place not in record.values:
+            outer, _, name = place.partition(".")
+            if outer not in self._inner:
+                self._inner[outer] = SourceObject(
+                    record.values.get(outer), record.path, record.losses
+                )
+            record = self._inner[outer]
+        value = record.integer_at(name)
+        if value is None and record.first(name) and record.first(name) in NUMBER:
+            return float(bytes(record.values[name]))
+        return value
 
 
 def set_totals(record: SourceObject, columns: Columns, keys: UsageKeys) -> None:

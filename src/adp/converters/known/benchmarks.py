@@ -6,7 +6,6 @@ from adp.converters.known.signature import (
     CHAT,
     TEXT,
     KnownFormat,
-    begins,
     either,
     first,
     has,
@@ -14,9 +13,6 @@ from adp.converters.known.signature import (
     some,
     values,
 )
-
-"""The events of an evaluation's history: a list, or pairs of action and observation."""
-
 
 FORMATS: tuple[KnownFormat, ...] = (
     KnownFormat(
@@ -32,11 +28,6 @@ FORMATS: tuple[KnownFormat, ...] = (
         "fireact",
         "FireAct runs",
         kept_as("object", first(values(some(has("traj", "em", "f1", "pred"))))),
-    ),
-    KnownFormat(
-        "atif_by_name",
-        "ATIF trajectories in one object, by name",
-        kept_as("object", first(values(some(has("steps", schema_version=begins("ATIF-v")))))),
     ),
     KnownFormat(
         "bfcl_results",

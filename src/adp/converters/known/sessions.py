@@ -19,8 +19,6 @@ from adp.converters.known.signature import (
     lacks,
     members,
     named,
-    no,
-    objects,
     some,
     values,
     word,
@@ -79,19 +77,6 @@ FORMATS: tuple[KnownFormat, ...] = (
         "mini_swe_agent_v1",
         "an early mini-swe-agent run",
         kept_as("array", _MINI_V1),
-        outranks=LINES,
-    ),
-    KnownFormat(
-        "message_list",
-        "a list of chat messages that is no row of its own",
-        kept_as(
-            "array",
-            both(
-                every(_MESSAGE),
-                lambda head: len(objects(head)) > 1,
-                no(either(_CLINE, _MINI_V1, first(_PI_MESSAGE))),
-            ),
-        ),
         outranks=LINES,
     ),
     KnownFormat(

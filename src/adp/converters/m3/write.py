@@ -17,8 +17,8 @@ from adp.converters.m3.read import verdict_of
 from adp.converters.m3.write_native import Rows, WrittenTurn, native_turn
 from adp.converters.m3.write_other import foreign_turns
 from adp.converters.m3.write_parts import Item, M3Parts
-from adp.converters.unwritten_columns import report_columns
-from adp.converters.writing import add_losses, observations_of, report_beside
+from adp.converters.unwritten_columns import REASON, report_columns
+from adp.converters.writing import add_losses, is_seen, leave_out, observations_of, report_beside
 from adp_schema import jsontext
 from adp_schema.extra_column import Extra, original
 from adp_schema.losses import Losses
@@ -51,6 +51,8 @@ class M3Writer:
         self._system: Any = None
         self._last: WrittenTurn | None = None
         self._alternates: dict[int, list[tuple[str, Trajectory]]] = {}
+        seen = (n for n, step in enumerate(run.steps) if self._native or is_seen(step))
+        self._first = next(seen, 0)
 
     # ---- the run ---------------------------------------------------------------------------
 
@@ -116,25 +118,30 @@ class M3Writer:
         role = extra.shape.get("message")
         rows = [(f"{path}.observations[{n}]", row) for n, row in enumerate(step.observations)]
         is_context_edit = step.kind == "context_edit" and self._native
+        if not self._native and not is_seen(step):
+            leave_out(step, path, self._losses)
+            for where, row in rows:
+                self._message(where, row, k.OBSERVATION)
+            return
         if step.source == "agent" and role is None and not is_context_edit:
             self._turn(step, index, extra, rows)
             return
         if is_context_edit:
             self._edit(step, path, extra)
-        elif step.source == "system" and role is None and index == 0:
+        elif step.source == "system" and role is None and index == self._first:
             self._system = self._system_text(step, path, extra)
         else:
             usual = "system" if step.source == "system" else "user"
             self._message(path, step, usual if role is None else role)
         for n, call in enumerate(step.calls):
             report_columns(call, frozenset(), f"{path}.calls[{n}]", self._losses)
+            if call.name is None:  # the call is lost with what it has
+                self._losses.add(f"{path}.calls[{n}].name", REASON)
         for where, row in rows:
             self._message(where, row, k.OBSERVATION)
 
     def _system_text(self, step: Step, path: str, extra: Extra) -> Any:
         report_columns(step, self._parts_writer.carried(_MESSAGE), path, self._losses)
-        if not self._native and step.kind in ("context_edit", "event"):
-            self._losses.add(f"{path}.kind", f"a step of kind {step.kind} becomes a message")
         text = self._parts_writer.words(step, path, extra)
         return None if text is None else jsontext.string(text)
 
@@ -143,8 +150,6 @@ class M3Writer:
         extra = self._parts_writer.extra(row)
         report_columns(row, self._parts_writer.carried(_MESSAGE), path, self._losses)
         if isinstance(row, Step):
-            if not self._native and row.kind in ("context_edit", "event"):
-                self._losses.add(f"{path}.kind", f"a step of kind {row.kind} becomes a message")
             if not self._native and row.source in ("environment", "agent"):
                 self._losses.add(f"{path}.source", f"{row.source} is written as the role user")
         elif row.source not in (None, "environment"):

@@ -20,6 +20,7 @@ from adp.converters.writing import (
     is_seen,
     leave_out,
     report_beside,
+    report_left_call,
     rows_of,
     string,
     write_string,
@@ -269,9 +270,7 @@ class ChatWriter:
     def answered(self, row: Observation, extra: Extra, path: str) -> str | None:
         """The id of the call that a result answers, as the target writes it; None without it."""
         if row.call_step is not None and (row.call_step, row.call) in self._left_out:
-            for column in ("call_id", "native_call_id"):
-                if getattr(row, column) is not None:
-                    self.losses.add(f"{path}.{column}", "the call that it answers is left out")
+            report_left_call(row, path, self.losses)
             return None
         answered = self._ids.answered(row, extra, path)
         if not self.native and answered is not None and row.call_step is None:

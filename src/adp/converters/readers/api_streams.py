@@ -17,6 +17,7 @@ from adp.converters.exchanges.apis import ModelApis, reply_kind
 from adp.converters.exchanges.reader import REPLY_ONLY
 from adp.converters.exchanges.streams import encoded, is_event, join, streams_of
 from adp.converters.kit.drafts import merge_extra
+from adp.converters.kit.lines import json_lines
 from adp.converters.kit.session import LogReader, SessionLog, inner, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.reading import BRACE, BRACKET
@@ -30,14 +31,14 @@ class Streams(SessionLog):
 
     def read_lines(self) -> None:
         """Join events to replies, and read those."""
-        data = self.record.data
-        items = jsontext.decode_array(data) if jsontext.first_byte(data) == BRACKET else [Raw(data)]
+        single = jsontext.first_byte(self.record.data) != BRACKET
+        items, broken = json_lines(self.record, self.builder, self.losses)
         events: list[dict[str, Any]] = []
         others: list[SourceObject] = []
         for number, item in enumerate(items):
             if jsontext.first_byte(item) != BRACE:
                 raise RecordError("expected an event", f"$[{number}]")
-            source = SourceObject(item, f"$[{number}]", self.losses)
+            source = SourceObject(item, "$" if single else f"$[{number}]", self.losses)
             if is_event(source.word("type"), source.word("object")):
                 events.append(msgspec.json.decode(item))
                 reason = "an event of a stream, joined with the others to the reply that they tell"
@@ -47,6 +48,8 @@ class Streams(SessionLog):
         self.replies(events)
         for source in others:
             self.other(source)
+        for text in broken:
+            self.entry(SourceObject(None, "$", self.losses), text)
 
     def replies(self, events: list[dict[str, Any]]) -> None:
         """Join events to the replies that they tell.

@@ -1,12 +1,14 @@
 """The outputs ``stream-json`` and ``json`` of Claude Code, and messages of the Claude Agent SDK.
 
 The records are like those on disk, with ``session_id``, and without the chain of records. What a
-subagent says stands in between, and names the call that started it (``parent_tool_use_id``).
+subagent says stands in between, and names the call that started it (``parent_tool_use_id``). Qwen
+Code prints the same, with an id for each block, and with prompt tokens that count cached ones, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar
 
 from msgspec import Raw
@@ -22,7 +24,7 @@ from adp_schema.protocols import Match
 
 _KEPT = frozenset(
     {
-        *("stream_event", "tool_progress", "auth_status", "rate_limit_event", "keep_alive"),
+        *("tool_progress", "auth_status", "rate_limit_event", "keep_alive"),
         *("tool_use_summary", "prompt_suggestion", "control_request", "control_response"),
         *("control_cancel_request", "streamlined_text", "streamlined_tool_use_summary"),
         *("summary", "transcript_mirror", "conversation_reset"),
@@ -30,10 +32,19 @@ _KEPT = frozenset(
 )
 
 
+_QWEN_USAGE = replace(ANTHROPIC, apart=False)
+
+
 class StreamSession(ClaudeSession):
     """What one run of ``claude -p`` wrote."""
 
-    handlers: ClassVar[Mapping[str, str]] = {**ClaudeSession.handlers, "result": "result"}
+    handlers: ClassVar[Mapping[str, str]] = {
+        **ClaudeSession.handlers,
+        "result": "result",
+        "stream_event": "streamed",
+    }
+    _usage = ANTHROPIC
+    _streamed = ""
     kept: ClassVar[frozenset[str]] = _KEPT
 
     def line(self, source: SourceObject) -> None:
@@ -49,14 +60,51 @@ class StreamSession(ClaudeSession):
     def system(self, source: SourceObject) -> None:
         """What a run begins with, an edit of the context, or a note."""
         if source.word("subtype") == "init":
+            if version := source.word("qwen_code_version"):
+                self._usage = _QWEN_USAGE
+                self.run.columns |= {"agent_name": "qwen-code", "agent_version": version}
             for key, column in (("model", "agent_model"), ("claude_code_version", "agent_version")):
                 if text := source.word(key):
                     self.run.columns.setdefault(column, text)
-            if text := source.word("qwen_code_version"):  # prints the same lines
-                self.run.columns |= {"agent_name": "qwen-code", "agent_version": text}
-            elif self.identity.session.startswith("T-"):  # a thread of Amp
+            if self.identity.session.startswith("T-"):  # a thread of Amp
                 self.run.columns["agent_name"] = "amp"
         super().system(source)
+
+    def assistant(self, source: SourceObject) -> None:
+        """A block of a response; those of Qwen Code belong together until one has tokens."""
+        if self._usage is ANTHROPIC:
+            super().assistant(source)
+            return
+        message = source.child("message")
+        last = self.run.steps[-1] if self.run.steps else None
+        if (
+            last is not None
+            and last.columns["kind"] == "llm_turn"
+            and not last.observations
+            and not last.columns.get("tokens_out")
+        ):
+            self._turns[id(self.run), message.word("id"), self.copied] = last
+            last.extra.setdefault("message_ids", []).append(message.word("id"))
+        super().assistant(source)
+        columns = self.run.steps[-1].columns
+        if usage := columns.get("usage"):
+            record = SourceObject(usage.encode(), "usage", self.losses)
+            set_usage(record, columns, _QWEN_USAGE)
+
+    def streamed(self, source: SourceObject) -> None:
+        """A piece of a response; the last one has the tokens of all of it."""
+        event = source.peek("event")
+        if event.word("type") == "message_start":
+            self._streamed = event.child("message").word("id")
+        step = self._turns.get((id(self.run), self._streamed, self.copied))
+        if step is not None and event.word("type") == "message_delta":
+            written = event.child("usage").integer("output_tokens")
+            if written is not None:
+                step.columns["tokens_out"] = written
+            reason = event.child("delta").text("stop_reason")
+            if reason is not None and step.columns.get("stop_reason") is None:
+                step.columns["stop_reason"] = reason
+        self.keep(source)
 
     def result(self, source: SourceObject) -> None:
         """How a run, or one turn of it, ended; the event keeps all of it."""
@@ -86,7 +134,7 @@ class StreamSession(ClaudeSession):
     def _totals(self, usage: SourceObject) -> None:
         """The tokens of the run, when one record says them."""
         tokens: Columns = {}
-        set_usage(usage, tokens, ANTHROPIC)
+        set_usage(usage, tokens, self._usage)
         columns = self.run.columns
         again = "total_tokens_in" in columns
         for name in ("tokens_in", "tokens_out", "tokens_cached"):
@@ -110,7 +158,9 @@ class StreamReader(LogReader):
     name = "claude_stream_json"
     title = "The outputs stream-json and json of Claude Code"
     recognised = "a record with a session_id and the type system, result or a message"
-    versions = "reads versions 1.0 to 2.1, what the Claude Agent SDK passes on, and Qwen Code's"
+    versions = (
+        "reads versions 1.0 to 2.1, what the Claude Agent SDK passes on, and what Qwen Code prints"
+    )
     log = StreamSession
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:

@@ -15,6 +15,7 @@ from msgspec import Raw
 
 from adp.converters.kit.drafts import StepDraft, merge_extra
 from adp.converters.kit.key_tables import take_columns
+from adp.converters.kit.media_blocks import take_references
 from adp.converters.kit.session import LogReader, SessionLog, first_item, inner, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.usage import UsageKeys, add_totals, take_usage
@@ -123,7 +124,7 @@ class ClineTask(SessionLog):
             step = self.begin_step(source, "user")
         add = self.blocks.take_reasoning if kind == "reasoning" else self.blocks.take_text
         add(source, step.parts, "text")
-        for image in self.blocks.take_references(source, "images"):
+        for image in take_references(source, "images"):
             self.blocks.reference(image, step.parts, {}, None)
         merge_extra(step.extra, source.rest())
         return True

@@ -90,8 +90,7 @@ class CodexPrinted(SessionLog):
         for key, raw in asked.items():  # a later line says it again
             if bytes(item.values.get(key, b"")) == raw:
                 item.drop(key)
-        if item.word("id") == call.columns["call_id"]:
-            item.drop("id")
+        item.drop_text("id", call.columns["call_id"])
         if status:
             call.columns["status"] = item.text("status")
         if (is_over or status not in _OPEN) and name not in self._answered:

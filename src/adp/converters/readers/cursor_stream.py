@@ -75,8 +75,7 @@ class CursorPrinted(PrintedLog):
     def message(self, source: SourceObject) -> None:
         """A message, a piece of one, or the text of the pieces before it."""
         role, message = self.kind, source.child("message")
-        if message.word("role") == role:
-            message.drop("role")
+        message.drop_text("role", role)
         text = _only_text(message) if role == "assistant" else None
         if text is not None and self.is_repeated(text):
             step = self.open_turn(source)
@@ -123,8 +122,7 @@ class CursorPrinted(PrintedLog):
         name = next((key for key in tool.values if _is_call(tool, key)), None)
         body = tool.child(name) if name else tool
         call_id = source.name("call_id") or tool.name("toolCallId")
-        if tool.word("toolCallId") == call_id:
-            tool.drop("toolCallId")
+        tool.drop_text("toolCallId", call_id)
         if name == "function" and body.word("name"):
             name = body.text("name")
         is_over = source.word("subtype") == "completed"
@@ -151,7 +149,7 @@ class CursorPrinted(PrintedLog):
             columns = known[1].columns
             again = call_columns(name, call_id, arguments)
             if arguments is not None and any(columns.get(it) != again[it] for it in again):
-                known[1].extra["completed"] = arguments
+                merge_extra(known[1].extra, {"completed": arguments})
             if call_id is None:
                 del self._calls[key]
             return

@@ -205,15 +205,12 @@ def _is_shell(text: str, span: tuple[int, int]) -> bool:
 
 def _unsaid(action: SourceObject, call: Mapping[str, Any]) -> dict[str, Any]:
     """What an action says that its call does not."""
-    if action.word("tool_call_id") == call.get("call_id"):
-        action.drop("tool_call_id")
-    command = action.word("command")
+    action.drop_text("tool_call_id", call.get("call_id"))
     arguments = call.get("arguments")
     stated = call.get("arguments_raw")
     if arguments is not None:
         stated = word(inner({"it": jsontext.raw(arguments)}, "it"), "command")
-    if command == stated:
-        action.drop("command")
+    action.drop_text("command", stated)
     return action.rest()
 
 

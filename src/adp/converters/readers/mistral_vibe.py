@@ -2,8 +2,7 @@
 
 The messages are those of a chat, without the system prompt, which is in ``meta.json``. A session
 that was compacted goes on in another folder, and so do subagents, below ``agents``. Early versions
-gave messages no id, and wrote one document with ``metadata`` and ``messages``. Lines of a chat that
-nothing says to be Vibe's are read, too, without the name of an agent.
+wrote one document with ``metadata`` and ``messages``.
 """
 
 from __future__ import annotations
@@ -38,7 +37,6 @@ class VibeSession(SessionLog):
     def read_lines(self) -> None:
         """Take ``meta.json`` first: it has the system prompt."""
         self._chat = ChatMessages(self.blocks)
-        self._is_named = bool(self.record.side_files)
         for path, data in self.record.side_files.items():
             source = SourceObject(data if jsontext.is_valid(data) else None, "$", self.losses)
             if source:
@@ -49,8 +47,6 @@ class VibeSession(SessionLog):
         folders = self.record.source_file.split("/")[:-1]
         if not self.run.columns.get("source_id") and folders:
             self.run.columns["source_id"] = self.run.columns["session_id"] = folders[-1]
-        if not self._is_named:
-            self.run.columns["agent_name"] = None
 
     def _about(self, source: SourceObject) -> None:
         columns = self.run.columns
@@ -86,7 +82,6 @@ class VibeSession(SessionLog):
     def line(self, source: SourceObject) -> None:
         """A message, by its role; or the document of an early version."""
         if "metadata" in source and source.first("messages") == BRACKET:
-            self._is_named = True
             self._about(source.take_child("metadata"))
             for message in source.objects("messages"):
                 self.line(message)
@@ -97,14 +92,18 @@ class VibeSession(SessionLog):
             self.other(source)
             return
         name, injected = source.name("message_id"), source.first("injected") == ord("t")
-        self._is_named = self._is_named or name is not None or "injected" in source
         model = source.text("model")
         step = self._chat.message(source)
         if step is None:
-            extra = self.run.observations[-1].extra
-            extra |= {key: it for key, it in (("message_id", name), ("model", model)) if it}
+            observations = self.run.steps[-1].observations if self.run.steps else self.run.early
+            values = {"message_id": name, "model": model}
+            known = {key: value for key, value in values.items() if value is not None}
+            merge_extra(observations[-1].extra, known)
             return
-        step.columns["native_id"] = name
+        other = step.columns.get("native_id")
+        if name is not None and other is not None:
+            merge_extra(step.extra, {"id": other})
+        step.columns["native_id"] = other if name is None else name
         step.columns["synthetic"] = injected or None
         step.columns["model"] = model
         if step.columns["source"] == "agent" and model is None:
@@ -116,7 +115,7 @@ class VibeReader(LogReader):
 
     name = "mistral_vibe"
     title = "Sessions of Mistral Vibe"
-    recognised = "lines of a role with a message_id, or of a role and nothing that others write"
+    recognised = "lines of a role with a message_id or whether they were injected"
     versions = (
         "reads messages.jsonl, with arguments as an object or as text, meta.json, and documents of "
         "version 1"
@@ -136,10 +135,9 @@ class VibeReader(LogReader):
             return Match.STAMP if {"session_id", "start_time", "stats"} <= set(about) else Match.NO
         if word(record, "role") not in _ROLES or not keys <= _KEYS:
             return Match.NO
-        if "message_id" not in keys:
-            plain = "timestamp" not in keys and keys & {"content", "tool_calls"}
-            return Match.SHAPE if plain else Match.NO
-        return Match.STAMP if keys & {"injected", "reasoning_message_id"} else Match.SHAPE
+        if keys & {"injected", "reasoning_message_id"}:
+            return Match.STAMP
+        return Match.SHAPE if "message_id" in keys else Match.NO
 
 
 CONVERTER = VibeReader()

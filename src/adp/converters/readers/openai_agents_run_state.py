@@ -88,14 +88,15 @@ class RunState(SessionLog):
             self.items.end_turn()
             self.run.event(item)
             return
+        if item.word("type") == "tool_approval_item" and self._approved(item, raw):
+            return
         place = self.places.get(_name(raw), -1)
         if place not in (-1, self.current):
             self.items.end_turn()
             self.current = place
         output = item.values.get("output")
         inner = SourceObject(raw, f"{item.path}.{key}", self.losses)
-        same = output is not None and bytes(output) == bytes(inner.values.get("output", b""))
-        if same or (item.word("output") and bytes(output or b"") in bytes(raw)):
+        if output is not None and bytes(output) == bytes(inner.values.get("output", b"")):
             item.drop("output")
         steps, kind = len(self.run.steps), inner.word("type")
         self.items.item(inner)
@@ -110,6 +111,20 @@ class RunState(SessionLog):
             self._response(step, self.responses[place])
         self._rest(item, step, kind, is_new=len(self.run.steps) > steps)
 
+    def _approved(self, item: SourceObject, raw: Raw) -> bool:
+        """Keep with its call that it has to be approved: the item repeats the call."""
+        names = SourceObject(raw, "$", self.losses)
+        call_id = names.name("call_id", "callId", "id")
+        calls = (call for step in reversed(self.run.steps) for call in step.calls)
+        call = next((it for it in calls if it.columns.get("call_id") == call_id), None)
+        if call is None or call_id is None:
+            return False
+        rest = item.rest_lines()
+        if _sorted_raw(bytes(raw)) not in self.read_already:
+            rest["raw_item"] = raw
+        merge_extra(call.extra, {"approval": rest})
+        return True
+
     def _rest(self, item: SourceObject, step: StepDraft, kind: str, *, is_new: bool) -> None:
         """What is beside the item of the model goes to the row that it became."""
         agent = item.child("agent")
@@ -119,6 +134,7 @@ class RunState(SessionLog):
                 agent.drop("name")
         if kind.endswith(("_output", "_result")) and step.observations:
             draft = step.observations[-1]
+            item.drop_text("output", draft.parts.columns().get("text"))
             if item.first("output") not in (0, NULL):
                 draft.columns["structured"] = item.json("output")
             merge_extra(draft.extra, item.rest())
@@ -221,7 +237,7 @@ class OpenAIAgentsRunState(LogReader):
     name = "openai_agents_run_state"
     title = "Runs of the OpenAI Agents SDK, serialised (RunState)"
     recognised = "a $schemaVersion with an original input and generated items"
-    versions = "reads versions 1.0 to 1.16 of the SDKs for Python and JavaScript"
+    versions = "reads versions 1.0 to 1.21 of the SDKs for Python and JavaScript"
     container = "json"
     log = RunState
 

@@ -188,7 +188,8 @@ class TelemetryLog(PiSession):
             place = 0
         key = (event.word("sessionKey"), name)
         session.open.setdefault(key, []).append((step, place, is_message))
-        event.drop("type", "toolName")
+        event.drop("type")
+        event.drop_text("toolName", name)
         merge_extra(step.calls[place].extra, {"tool.start": event.rest()})
 
     def _end_of_tool(self, event: SourceObject, session: GatewaySession) -> None:
@@ -199,7 +200,8 @@ class TelemetryLog(PiSession):
             self.run.event(event)
             return
         step, place, is_message = started.pop(0)
-        event.drop("type", "toolName")
+        event.drop("type")
+        event.drop_text("toolName", name)
         call: CallDraft = step.calls[place]
         call.columns["duration_ms"] = event.number("durationMs")
         if is_message:
@@ -228,7 +230,8 @@ class TelemetryLog(PiSession):
 def _key_of(columns: dict[str, Any]) -> tuple[Any, Any]:
     """What calls are compared by: the tool, and the arguments however they are written."""
     text = columns.get("arguments")
-    return columns.get("name"), None if text is None else message_key(jsontext.raw(text))
+    raw = columns.get("arguments_raw")
+    return columns.get("name"), raw if text is None else message_key(jsontext.raw(text))
 
 
 class TelemetryReader(LogReader):

@@ -131,10 +131,11 @@ class OtlpLog(SpanLog):
         events: dict[int, list[Raw]] = {}
         for source, shared in self.records:
             name, attributes = log_event(source)
+            written = {key: source.values[key] for key in IDS["span"] if key in source}
             ids = take_ids(source)
             place = ids.get("trace", ""), ids.get("span", "")
             if place not in by_id and not name.startswith(_MARKED):
-                self.left.append(("log record", plain(source.rest())))
+                self.left.append(("log record", plain({**written, **source.rest()})))
             elif not place[1]:
                 sessions = (attributes.word(key) for key in CONVERSATION if key in attributes)
                 trace = place[0] or next(sessions, "")
@@ -192,10 +193,11 @@ class OtlpReader(SpanReader):
     log = OtlpLog
     recognised = "a list of resourceSpans, or a span with its context and attributes"
     written_anew = True
+    flavours = ("all-messages", "new-messages")
     versions = (
         "OTLP as JSON and protobuf, and single spans, with the conventions GenAI, OpenInference, "
         "OpenLLMetry, Vercel AI SDK and Logfire; writes GenAI 0.1.0 as OTLP JSON, a trace a "
-        "trajectory"
+        "trajectory; of new-messages each span has the messages since the turn before it only"
     )
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
@@ -218,7 +220,7 @@ class OtlpReader(SpanReader):
         """Convert a trajectory into a trace, the only line of its file."""
         from adp.converters.writers.otlp import write_trace
 
-        return write_trace(trajectory, losses)
+        return write_trace(trajectory, losses, flavour)
 
 
 CONVERTER = OtlpReader()

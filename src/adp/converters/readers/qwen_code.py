@@ -60,10 +60,9 @@ class QwenSession(TreeLog):
         if "source_id" not in columns and "session_id" not in columns:
             self._begin_run(source)
         session = columns.get("session_id")
-        if session and source.word("sessionId") == session:
-            source.drop("sessionId")
-        if source.word("version") == columns.get("agent_version"):
-            source.drop("version")
+        if session:
+            source.drop_text("sessionId", session)
+        source.drop_text("version", columns.get("agent_version"))
         super().line(source)
 
     def _begin_run(self, source: SourceObject) -> None:
@@ -75,7 +74,7 @@ class QwenSession(TreeLog):
         if agent and session:
             self.link_parent(session)
         if source.word("version"):
-            columns["agent_version"] = source.word("version")
+            columns.setdefault("agent_version", source.word("version"))
 
     def begin_step(self, source: SourceObject, speaker: str, kind: str = "") -> StepDraft:
         """Add a step; a record that was copied from another session links that, once."""

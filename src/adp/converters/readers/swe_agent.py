@@ -110,8 +110,7 @@ class SweAgentRun(SessionLog):
         if entry is None:
             return self._expect(step) if step.calls else None
         for key, known in (("action", action), ("thought", thought), ("response", text)):
-            if entry.word(key) == known:
-                entry.drop(key)
+            entry.drop_text(key, known)
         return self._rest(entry, step, pool)
 
     def _entry(self, entry: SourceObject, pool: MessagePool) -> None:

@@ -209,8 +209,9 @@ class Tau2Reader(LogReader):
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """All results, or one simulation."""
         first = first_item(record, "simulations")
-        results = "info" in record and _is_simulation(first)
-        return Match.STAMP if results or _is_simulation(record) else Match.NO
+        results = _is_simulation(first) or ("info" in record and _is_run(first))
+        empty = bytes(record.get("simulations", b"")) == b"[]" and {"info", "tasks"} <= set(record)
+        return Match.STAMP if results or empty or _is_simulation(record) else Match.NO
 
     def side_files(self, source_file: str) -> tuple[str, ...]:
         """The document beside the folder that a simulation is in."""
@@ -219,8 +220,11 @@ class Tau2Reader(LogReader):
 
 
 def _is_simulation(values: Mapping[str, Raw]) -> bool:
-    has_end = {"task_id", "termination_reason"} <= set(values)
-    return has_end and not {"messages", "ticks"}.isdisjoint(values)
+    return "termination_reason" in values and _is_run(values)
+
+
+def _is_run(values: Mapping[str, Raw]) -> bool:
+    return "task_id" in values and not {"messages", "ticks"}.isdisjoint(values)
 
 
 CONVERTER = Tau2Reader()

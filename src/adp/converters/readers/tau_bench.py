@@ -14,12 +14,12 @@ from msgspec import Raw
 from adp.converters.kit.chat import chat_message
 from adp.converters.kit.drafts import merge_extra
 from adp.converters.kit.rewards import set_named, set_reward
-from adp.converters.kit.session import LogReader, SessionLog, first_item
+from adp.converters.kit.session import LogReader, SessionLog, first_item, inner
 from adp.converters.kit.source_object import SourceObject
 from adp_schema.model import Columns
 from adp_schema.protocols import Match
 
-_KEYS = frozenset({"task_id", "reward", "info", "traj"})
+_KEYS = frozenset({"task_id", "reward", "traj"})
 
 
 class TauBenchRow(SessionLog):
@@ -60,14 +60,16 @@ class TauBenchReader(LogReader):
     name = "tau_bench"
     title = "Results of tau-bench"
     container = "json_array"
-    recognised = "task_id, reward, info and traj, a list of messages"
+    recognised = "task_id, reward and traj, a list of messages"
     versions = "reads the rows of the first version, also a single one"
     log = TauBenchRow
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
-        """An attempt with its messages."""
-        is_row = set(record) >= _KEYS and "role" in first_item(record, "traj")
-        return Match.STAMP if is_row else Match.NO
+        """An attempt with its messages; of one that failed before there were any, its error."""
+        if not set(record) >= _KEYS:
+            return Match.NO
+        is_failed = bytes(record["traj"]) == b"[]" and "error" in inner(record, "info")
+        return Match.STAMP if is_failed or "role" in first_item(record, "traj") else Match.NO
 
 
 CONVERTER = TauBenchReader()

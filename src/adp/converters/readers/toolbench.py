@@ -49,8 +49,12 @@ class ToolBenchAnswer(SessionLog):
         columns["stop_reason"] = finish
         columns["terminated"] = finish in ("give_answer", "give_up") if finish else None
         columns["final_answer"] = about.text("final_answer")
-        about.values["tools"] = about.values.pop("function", Raw(b"null"))
-        take_tools(about, columns)
+        offered = SourceObject(None, about.path, self.losses)
+        if (functions := about.take("function")) is not None:
+            offered.values["functions"] = functions
+        take_tools(offered, columns)
+        if "functions" in offered:
+            about.values["function"] = offered.values["functions"]
         self._prompt(about)
         self._pooled(source, about, nodes)
         names = [str(place) for place in range(len(nodes))]

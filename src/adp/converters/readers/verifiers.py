@@ -53,6 +53,12 @@ class VerifiersRow(SessionLog):
             raise RecordError("there are neither nodes nor a completion")
         merge_extra(self.run.extra, source.rest())
 
+    def read_lines(self) -> None:
+        """Keep what is known of the whole evaluation; the first row has it."""
+        for _, source in self.side_objects():
+            self.run.extra["evaluation"] = source.rest()
+        super().read_lines()
+
     # ---- what traces and results have ------------------------------------------------------
 
     def _outcome(self, source: SourceObject) -> None:
@@ -165,7 +171,9 @@ class VerifiersRow(SessionLog):
 
     def _turn(self, node: SourceObject, step: StepDraft, place: int) -> None:
         take_span(node, step.columns)
-        for call in self._calls.pop(place, []):
+        calls = self._calls.pop(place, [])
+        step.extra.update({"calls": [call.rest() for call in calls[:-1]]} if calls[1:] else {})
+        for call in calls[-1:]:
             self._call(call, step)
         if not self._is_trained:
             step.columns["loss_weight"] = 0.0
@@ -201,6 +209,11 @@ class VerifiersRow(SessionLog):
                 chat_message(message, self.blocks)
         self._task(source.name("example_id"), source)
         set_reward(columns, source.number("reward"))
+        usage = source.peek("token_usage")
+        for key in ("input_tokens", "output_tokens"):
+            number = usage.number(key)  # a mean, which is whole
+            if number is not None and number.is_integer():
+                columns[f"total_tokens_{'in' if key[0] == 'i' else 'out'}"] = int(number)
         metrics = inner(source.values, "metrics")
         set_named(columns, {key: raw for key, raw in metrics.items() if "reward" in key})
         self._outcome(source)
@@ -233,6 +246,11 @@ class VerifiersReader(LogReader):
     recognised = "nodes and calls beside verifiers or rewards; prompt, completion and reward"
     versions = "reads traces of version 1, and rows of results with prompt and completion"
     log = VerifiersRow
+
+    def side_files(self, source_file: str) -> tuple[str, ...]:
+        """What is known of the evaluation."""
+        folder, slash, name = source_file.rpartition("/")
+        return (f"{folder}{slash}metadata.json",) if name == "results.jsonl" else ()
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """A graph of messages, or a prompt and a completion with their reward."""

@@ -167,7 +167,7 @@ class ChatSession(SessionLog):
         text = holder.text("value")
         if text is None:
             return False
-        item.drop("kind")
+        item.drop_text("kind", item.word("kind"))
         step.parts.text(self.builder.text(text), item.rest())
         return True
 
@@ -193,7 +193,7 @@ class ChatSession(SessionLog):
             if "tokens_in" in turn.columns:
                 break
         if request.first("response") == BRACKET:
-            turn.extra["response"] = request.take("response")
+            merge_extra(turn.extra, {"response": request.take("response")})
 
     def _note_error(self, error: SourceObject) -> None:
         self.run.columns["error_message"] = error.word("message") or None

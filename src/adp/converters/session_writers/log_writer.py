@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from msgspec import Raw
 
+from adp.converters import harbor_trials
 from adp.converters.call_ids import CallIds
 from adp.converters.reading import BRACE
 from adp.converters.session_writers.blocks import Block, blocks_of
@@ -80,6 +81,8 @@ class SessionLogWriter:
         self.losses = losses
         self.native = run.source_format == self.name
         self.kept = unpack(run.extra).fields if self.native else {}
+        if self.kept.pop(harbor_trials.KEY, None) is not None:
+            losses.add(f"$.extra.{harbor_trials.KEY}", REASON)
         self.cwd = cwd_of(run.extra)
         self.session = self.session_name()
         self._ids = CallIds(run, losses, native=False)

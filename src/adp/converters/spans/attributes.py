@@ -48,6 +48,21 @@ def classify(span: TraceSpan, losses: Losses) -> None:
         span.agent = next((attributes.word(key) for key in keys if attributes.word(key)), None)
         span.agent = span.agent or span.name or None
     span.has_messages = any(key in attributes for key in MESSAGES)
+    span.is_empty = (
+        span.kind == LLM
+        and not is_claude(span)
+        and not any(key.startswith(_CONTENTS) for key in attributes.values)
+        and bytes(span.source.values.get("events", b"[]")) in (b"[]", b"null")
+    )
+
+
+_CONTENTS = (
+    *("llm.input_messages", "llm.output_messages", "llm.prompts", "gen_ai.prompt"),
+    *("gen_ai.completion", "gen_ai.input", "gen_ai.output", "gen_ai.system_instructions"),
+    *("input", "output", "ai.prompt", "ai.response", "request_data", "response_data", "mlflow."),
+    *("pydantic_ai.", "traceloop.entity", "all_messages", "events"),
+)
+"""How keys begin that have what was said."""
 
 
 def _kind(span: TraceSpan, losses: Losses) -> str:

@@ -150,7 +150,9 @@ def _rename(block: SourceObject) -> None:
         if block.first(key) == BRACE and not kind:
             _rename_response(block, key)
             return
-    if kind == "tool_call_response":
+    if kind == "tool_use" and block.first("tool_call") == BRACE:
+        _rename_call(block)
+    elif kind == "tool_call_response":
         for key in ("response", "result"):
             if key in block and "content" not in block:
                 block.values["content"] = block.values.pop(key)
@@ -167,6 +169,19 @@ def _rename(block: SourceObject) -> None:
     elif kind == "image" and block.first("image") == BRACE:
         picture = block.child("image").child("image") or block.child("image")
         block.values["url"] = picture.values.pop("url", Raw(b'""'))
+
+
+def _rename_call(block: SourceObject) -> None:
+    """A call of OpenInference among the blocks, with its name and its arguments further in."""
+    inner = block.child("tool_call")
+    function = inner.child("function")
+    for values, old, new in (
+        (inner.values, "id", "id"),
+        (function.values, "name", "name"),
+        (function.values, "arguments", "input"),
+    ):
+        if old in values and new not in block:
+            block.values[new] = values.pop(old)
 
 
 def _rename_response(block: SourceObject, key: str) -> None:

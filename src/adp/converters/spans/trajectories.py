@@ -45,6 +45,8 @@ from adp_schema.builder import RowBuilder
 from adp_schema.losses import Losses
 from adp_schema.model import Columns
 
+NEW_MESSAGES = "adp.input.messages"
+"""The attribute of a call of a model whose input are the messages since the call before it."""
 COMPACTED = "gen_ai.conversation.compacted"
 """The attribute of a call of a model before which its context was compacted."""
 
@@ -70,7 +72,11 @@ class AgentRun:
         """Add a call of a model: what is new in its prompt, and its answer."""
         path = span.source.path
         prompt = [it for group in groups(span.prompt) for it in self._read(group, path)]
-        track, new = self._track_for(prompt, span)
+        if span.attributes.word(NEW_MESSAGES) == "new":
+            span.attributes.drop(NEW_MESSAGES)
+            track, new = self.active, prompt
+        else:
+            track, new = self._track_for(prompt, span)
         self.active = track
         track.agent = track.agent or span.agent
         for message in new:

@@ -60,6 +60,7 @@ class TraceSpan:
         conversation: id of the conversation that its trace belongs to.
         agent: name of the agent.
         has_messages: whether it holds messages, for agents whose model calls were not recorded.
+        is_empty: whether it is of a model, and tells nothing of what was said.
         columns: of its step.
         prompt: messages that the model got, the system prompt first.
         answers: messages that it gave, a list for each choice; empty when not recorded.
@@ -85,6 +86,7 @@ class TraceSpan:
     conversation: str | None = None
     agent: str | None = None
     has_messages: bool = False
+    is_empty: bool = False
     columns: Columns = field(default_factory=dict)
     prompt: list[Raw] = field(default_factory=list)
     answers: list[list[Raw]] = field(default_factory=list)
@@ -208,13 +210,16 @@ def ancestors(span: TraceSpan) -> Iterable[TraceSpan]:
 def settle(spans: list[TraceSpan]) -> None:
     """Decide between spans that tell of the same thing.
 
-    Of calls of models in each other the inner one counts, of tools the outer one; but a tool with
-    calls of models below it is an agent, which has tools.
+    Of calls of models in each other the inner one counts, unless it alone tells nothing of what was
+    said, as the span of a client's own has it; of tools the outer one; but a tool with calls of
+    models below it is an agent, which has tools.
     """
     for span in spans:
         outer = next((it for it in ancestors(span) if it.kind != EVENT), None)
         if span.kind == LLM and outer is not None and outer.kind == LLM:
-            outer.kind = EVENT
+            alone = sum(it.kind == LLM for it in outer.below) == 1
+            idle = span if alone and span.is_empty and not outer.is_empty else outer
+            idle.kind = EVENT
     busy = {id(above) for it in spans if it.kind == LLM for above in ancestors(it)}
     for span in spans:
         outer = next((it for it in ancestors(span) if it.kind != EVENT), None)

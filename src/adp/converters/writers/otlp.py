@@ -1,7 +1,9 @@
 """Writing: a trajectory into a trace of OpenTelemetry, with the GenAI conventions 0.1.0.
 
 One trace a trajectory: a span of the agent, and below it a span for each turn of the model, with
-all messages before it, and for each result of a tool.
+all messages before it, and for each result of a tool. So a trace grows with the square of its
+turns. The conventions allow to filter messages: in the flavour `NEW` a span has those since the
+turn before it, as an attribute of ours says; system prompt and tools stand in the first one.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from typing import Any
 
 from adp.converters.reading import BRACE
 from adp.converters.session_writers.names import provider_of
+from adp.converters.spans.trajectories import NEW_MESSAGES
 from adp.converters.writers.api_parts import ApiPart, is_model_call, reward_numbers
 from adp.converters.writers.api_writer import STEP, ApiWriter
 from adp.converters.writers.otlp_spans import CLIENT, ERROR, INTERNAL, WrittenSpans
@@ -33,12 +36,19 @@ _TOKENS = {
 _TURN = STEP | {*_TOKENS, "model", "response_id", "stop_reason", "reasoning_effort", "timestamp",
                 "duration_ms", "usage"}  # fmt: skip
 _ROLES = {"agent": "assistant", "system": "system"}
+_OF_FIRST = ("gen_ai.tool.definitions", "gen_ai.system_instructions")
 _JSON_STARTS = ("{", "[", '"')
 
 
-def write_trace(run: Trajectory, losses: Losses) -> list[dict[str, Any]]:
+WHOLE, NEW = "all-messages", "new-messages"
+"""The flavours."""
+
+
+def write_trace(
+    run: Trajectory, losses: Losses, flavour: str | None = None
+) -> list[dict[str, Any]]:
     """Convert one trajectory into the only line of a file of spans."""
-    return [TraceWriter(run, losses).document()]
+    return [TraceWriter(run, losses, only_new=flavour == NEW).document()]
 
 
 class TraceWriter(ApiWriter):
@@ -47,8 +57,10 @@ class TraceWriter(ApiWriter):
     name = "otlp"
     exact = False
 
-    def __init__(self, run: Trajectory, losses: Losses) -> None:
+    def __init__(self, run: Trajectory, losses: Losses, *, only_new: bool = False) -> None:
         super().__init__(run, losses)
+        self._only_new = only_new
+        self._is_first = True
         self._spans = WrittenSpans(run, losses)
         self._history: list[str] = []
         self._system: str | None = None
@@ -132,8 +144,13 @@ class TraceWriter(ApiWriter):
             "gen_ai.input.messages": None if history is None else string(history),
             "gen_ai.output.messages": _json([answer]),
         }
+        if self._only_new and not self._is_first:
+            attributes |= {NEW_MESSAGES: "new", **dict.fromkeys(_OF_FIRST)}
         self._spans.add(f"chat {step.model or self.model()}", CLIENT, attributes, step, path)
-        self._history.append(_json(message))
+        if self._only_new:
+            self._history, self._is_first = [], False
+        else:
+            self._history.append(_json(message))
 
     # ---- messages --------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from msgspec import Raw
 
 from adp.converters.kit.blocks import call_columns
 from adp.converters.kit.drafts import StepDraft
+from adp.converters.kit.lines import json_lines
 from adp.converters.kit.session import LogReader, SessionLog, word
 from adp.converters.kit.source_object import SourceObject, one_line
 from adp.converters.kit.times import take_start, take_time
@@ -72,7 +73,8 @@ class ManagedSession(SessionLog):
         self.turn: StepDraft | None = None
         if jsontext.first_byte(self.record.data) != BRACKET:
             raise RecordError("expected lines")
-        events, sessions = tape_events(jsontext.decode_array(self.record.data), self.losses)
+        lines, broken = json_lines(self.record, self.builder, self.losses)
+        events, sessions = tape_events(lines, self.losses)
         if not any("type" in event for event in events):
             raise RecordError("no line is an event")
         if sessions:
@@ -80,6 +82,8 @@ class ManagedSession(SessionLog):
             self.run.extra.update({"sessions": sessions} if len(sessions) > 1 else {})
         for event in events:
             self.line(event)
+        for text in broken:
+            self.entry(SourceObject(None, "$", self.losses), text)
 
     def header(self, source: SourceObject) -> None:
         """The session: its agent with model, system prompt and tools."""

@@ -78,15 +78,16 @@ class Identity:
 
     def _find_repeats(self, sources: Sequence[SourceObject]) -> set[int]:
         """Messages that stand in the file a second time, as a compaction writes what it keeps."""
-        seen: set[tuple[str, bytes]] = set()
+        seen: dict[str, list[Raw | None]] = {}
         repeats: set[int] = set()
         for source in sources:
             name = source.word("uuid")
             if name and source.word("type") in ("user", "assistant"):
-                key = (name, bytes(source.values.get("message", Raw(b""))))
-                if key in seen:
+                message = source.values.get("message")
+                known = seen.setdefault(name, [])
+                if message in known:
                     repeats.add(id(source))
-                seen.add(key)
+                known.append(message)
         return repeats
 
     @property
@@ -130,13 +131,14 @@ class Identity:
 
     def is_copy(self, source: SourceObject) -> bool:
         """Whether a record was copied from another file, or from above in this one."""
-        fork = source.child("forkedFrom")
-        origin = fork.word("sessionId") or source.word("forkedFrom")
-        self.owner = origin or self._session_of(source) or self.session
+        origin = ""
+        if "forkedFrom" in source:
+            origin = source.child("forkedFrom").word("sessionId") or source.word("forkedFrom")
+        other = self._session_of(source)
+        self.owner = origin or other or self.session
         if origin:
             self._origins.setdefault(origin, "fork")
             return True
-        other = self._session_of(source)
         if self._by_path and other and other != self.session and not self.is_agent:
             self._origins.setdefault(other, "continuation")
             return True

@@ -11,6 +11,7 @@ KEPT = frozenset(
         *("ai-title", "last-prompt", "frame-link", "pr-link", "relocated", "worktree-state"),
         *("bridge-session", "atis-latch", "cost-state", "content-replacement", "tag"),
         *("started", "result", "task-summary", "speculation-accept", "attribution-snapshot"),
+        *("api-request", "api-request-blob", "api-request-shape", "tools-used"),
     }
 )  # fmt: skip
 """Types of records that are no messages."""
@@ -39,6 +40,7 @@ ATTACHMENTS = frozenset(
         *("async_hook_response", "structured_output", "relevant_memories"),
         *("ultrathink_effort", "agent_mention", "team_context", "teammate_mailbox"),
         *("teammate_shutdown_batch", "skill_discovery", "companion_intro", "context_efficiency"),
+        *("date",),
     }
 )  # fmt: skip
 """Types of attachments."""
@@ -52,7 +54,8 @@ SUBTYPES = frozenset(
         *("hook_started", "hook_progress", "hook_response", "task_started", "task_progress"),
         *("task_notification", "task_updated", "files_persisted", "api_retry"),
         *("local_command_output", "session_state_changed", "post_turn_summary"),
-        *("elicitation_complete", "hook_callback", "model_fallback"),
+        *("elicitation_complete", "hook_callback", "model_fallback", "thinking_tokens",
+          "background_tasks_changed"),
     }
 )  # fmt: skip
 """Values of ``subtype`` of system records that are no edits of the context."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from msgspec import Raw
 
 from adp.converters.kit.source_object import SourceObject
@@ -54,10 +55,27 @@ def _node(
     return "" if shapes and any(shape[0] == "tool_result" for shape in shapes) else "prompt"
 
 
+class ContentShape(msgspec.Struct):
+    """What of a block decides where its record belongs."""
+
+    type: str = ""
+    tool_use_id: str = ""
+    id: str = ""
+
+
+_decode_shapes = msgspec.json.Decoder(list[ContentShape]).decode
+
+
 def _shapes(content: Raw | None) -> list[tuple[str, str]]:
     """Type of each block, with the id of its call."""
     if content is None or jsontext.first_byte(content) != BRACKET:
         return []
+    try:
+        blocks = _decode_shapes(content)
+        ids = [it.tool_use_id if it.type == "tool_result" else it.id for it in blocks]
+        return [(it.type, name) for it, name in zip(blocks, ids, strict=True)]
+    except msgspec.ValidationError:  # no object among them, or an id that is no text
+        pass
     shapes = []
     for item in jsontext.decode_array(content):
         if jsontext.first_byte(item) != BRACE:

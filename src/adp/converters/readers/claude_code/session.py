@@ -111,6 +111,10 @@ class ClaudeSession(ClaudeNotes):
             return
         step, results = None, []
         for raw in blocks_of(content):
+            answer = self.blocks.usual_answer(raw, f"{message.path}.content")
+            if answer is not None:
+                results.append((answer, raw))
+                continue
             block = SourceObject(raw, f"{message.path}.content", self.losses)
             if block.word("type") == "tool_result":
                 results.append((self.blocks.answer(block), raw))
@@ -135,7 +139,7 @@ class ClaudeSession(ClaudeNotes):
         """Complete results with what their record says beside the message."""
         for draft, _ in results:
             draft.columns |= {key: value for key, value in when.items() if key.startswith("time")}
-            text = draft.parts.columns().get("text", "")
+            text = draft.parts.words("text")
             if text.startswith(PERSISTED_OUTPUT):
                 draft.columns["truncated"] = True
             code = EXIT_CODE.match(text) if draft.columns.get("is_error") else None
@@ -198,8 +202,7 @@ class ClaudeSession(ClaudeNotes):
                 self._turns[turn] = step
         else:
             message.drop("id")
-            if message.word("model") == step.columns["model"]:
-                message.drop("model")
+            message.drop_text("model", step.columns["model"])
         self.blocks.content(message.take("content"), step, f"{message.path}.content")
         for call in step.calls:
             if name := call.columns.get("call_id"):
@@ -209,8 +212,7 @@ class ClaudeSession(ClaudeNotes):
     def _end_turn(self, source: SourceObject, message: SourceObject, step: StepDraft) -> None:
         """What each block of a response says again; the last one is right."""
         for key, word in (("role", "assistant"), ("type", "message")):
-            if message.word(key) == word:
-                message.drop(key)
+            message.drop_text(key, word)
         message.drop(*(key for key in (*NULL_KEYS, "stop_reason") if message.first(key) == NULL))
         effort = source.text("effort")
         columns = {

@@ -33,12 +33,13 @@ def set_tokens(
         columns: of the step; what an earlier block of the response said is replaced.
         counted: whether it counts; a copy of a turn in another file does not.
     """
+    raw = message.values.get("usage")
     text = message.json_object("usage")
     if text is not None:
         known = columns.get("usage")
         columns["usage"] = text
         if counted and text != known:  # most blocks of a response say the same
-            record = SourceObject(text.encode("utf-8", "surrogatepass"), "usage", message.losses)
+            record = SourceObject(raw, "usage", message.losses)
             set_usage(_whole(record), columns, _KEYS)
     if counted and source.first("costUSD"):
         cost = source.number("costUSD")
@@ -48,7 +49,7 @@ def set_tokens(
 
 def _whole(record: SourceObject) -> SourceObject:
     """A usage record with the tokens of all iterations, where the sum leaves some out."""
-    iterations = record.copy().objects("iterations")
+    iterations = record.copy().objects("iterations") if "iterations" in record else None
     if not iterations:
         return record
     whole: dict[str, Any] = {}

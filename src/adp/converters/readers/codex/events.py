@@ -181,8 +181,7 @@ class Events:
         take_time(line, step.columns, "timestamp")
         if item is not None:
             step.columns["duration_ms"] = item.number("duration_ms")
-            if item.word("last_agent_message") == self._last_text():
-                item.drop("last_agent_message")
+            item.drop_text("last_agent_message", self._last_text())
         merge_extra(step.extra, {"type": kind})
         merge_extra(step.extra, rest_of(line))
 

@@ -74,16 +74,17 @@ class Items:
             if kind not in self.KEPT:
                 self.blocks.losses.unknown(f"item {kind or 'without a type'}")
             return False
-        key = self.history.key(item)
+        key = self.history.key(item) if self.history.wanted else None
         for holder in ("internal_chat_message_metadata_passthrough", "metadata"):
-            if holder not in item:
+            if holder not in item.values:
                 continue
             inner = item.child(holder)
             if self.turn_id and inner.word("turn_id") == self.turn_id:
                 inner.drop("turn_id")
         method: Callable[..., Any] = getattr(self, name)
         step, observation = method(line, item, place)
-        self.history.put(key, step, observation)
+        if key is not None:
+            self.history.put(key, step, observation)
         self.repeated.put(place, step)
         return True
 
@@ -166,7 +167,7 @@ class Items:
     def call(self, line: SourceObject, item: SourceObject, place: int) -> tuple[StepDraft, None]:
         """A call of a function, or of a tool that takes any text."""
         kind = item.word("type")
-        inner = item.child("function")
+        inner = item.child("function") if "function" in item else None
         name = item.text("name") or (inner.text("name") if inner else None)
         if kind == "tool_search_call":
             name = name or "tool_search"

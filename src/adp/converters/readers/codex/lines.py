@@ -105,11 +105,11 @@ class CodexLines(SessionLog):
 
     def drop_known(self, payload: SourceObject, turn_id: str) -> None:
         """Take away the ids of the thread and the turn where they are those at hand."""
-        for key, known in (("thread_id", self.run.columns.get("source_id")),
-                           ("session_id", self.run.columns.get("session_id")),
-                           ("turn_id", turn_id)):  # fmt: skip
-            if known and payload.word(key) == known:
+        for key, column in (("thread_id", "source_id"), ("session_id", "session_id")):
+            if key in payload.values and payload.word(key) == (self.run.columns.get(column) or 0):
                 payload.drop(key)
+        if turn_id and "turn_id" in payload.values and payload.word("turn_id") == turn_id:
+            payload.drop("turn_id")
 
 
 _COMPLETED = ("item_started", "item_completed")

@@ -44,7 +44,7 @@ def read_output(
 
 def _set_ending(draft: ObservationDraft, path: str) -> None:
     """How the command ended, as Codex says it in JSON or at the beginning of the text."""
-    text = draft.parts.columns().get("text", "")
+    text = draft.parts.words("text")
     output = embedded(text, path, Losses()) if text[:1] == "{" else None
     if output:
         metadata = output.child("metadata")
@@ -54,8 +54,7 @@ def _set_ending(draft: ObservationDraft, path: str) -> None:
         )
     else:
         head, ends, _ = text[:_HEAD].partition("\nOutput:")
-        head = head if ends else ""
-        match, wall = _EXIT.search(head), _WALL.search(head)
+        match, wall = (_EXIT.search(head), _WALL.search(head)) if ends else (None, None)
         code = int(match[1]) if match else None
         seconds = float(wall[1]) if wall else None
     if code is not None:

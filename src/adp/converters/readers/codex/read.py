@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC
+from itertools import chain, islice
 from typing import Any, ClassVar
 
 from msgspec import Raw
@@ -24,7 +25,7 @@ from adp.converters.readers.codex.items import Items
 from adp.converters.readers.codex.lines import CodexLines, match_of
 from adp.converters.readers.codex.repeated_items import RepeatedItems
 from adp.converters.readers.codex.turns import ModelTurns, rest_of
-from adp.converters.reading import BRACE, BRACKET
+from adp.converters.reading import BRACE, BRACKET, begins
 from adp.converters.session_writers.names import NamedRun, session_uuid
 from adp.converters.session_writers.values import EPOCH
 from adp_schema.losses import Losses
@@ -70,52 +71,65 @@ class CodexSession(CodexLines):
 
     def read_lines(self) -> None:
         """Look at what all lines are, and then take them in their order."""
-        sources = list(self.sources())
-        if len(sources) == 1 and sources[0][0].first("items") == BRACKET:
-            self._document(sources[0][0])
+        lines = iter(self.sources())
+        first = list(islice(lines, 2))
+        if len(first) == 1 and first[0][0].first("items") == BRACKET:
+            self._document(first[0][0])
             return
-        for place, (source, _) in enumerate(sources):
-            self._look(place, source)
-        for place, (source, broken) in enumerate(sources):
+        sources: list[tuple[SourceObject, str]] = []
+        kinds: list[str] = []
+        for source, broken in chain(first, lines):
+            kinds.append(self._look(len(kinds), source))
+            sources.append((source, broken))
+        sources.reverse()
+        for place, kind in enumerate(kinds):
+            source, broken = sources.pop()  # and forgotten then: its memory is used again
             self._place = place
             before = len(self.run.steps)
-            copied = self.copied.holds(source)
+            copied = self.copied.holds(source, kind)
             if copied != self.copied.last:
                 self.turns.end()
             self.copied.last = copied
-            self.entry(source, broken)
+            if broken:
+                self.entry(source, broken)
+            else:
+                self.line_of_kind(source, kind)
             for step in self.run.steps[before:] if copied else ():
                 step.columns["is_copied_context"] = True
 
-    def _look(self, place: int, source: SourceObject) -> None:
-        """Note what later lines are needed for: items that events repeat, and their order."""
+    def _look(self, place: int, source: SourceObject) -> str:
+        """Note what later lines are needed for: items that events repeat, and their order.
+
+        Returns:
+            The kind of the line.
+        """
         kind = self.kind_of(source)
         if kind == "response_item":
             item = source.child("payload")
             self.repeated.add(place, item)
-            if self._items_seen:
-                return
-            self._items_seen = item.word("role") == "assistant" or item.word("type") in _ITEMS
+            if not self._items_seen:
+                self._items_seen = item.word("role") == "assistant" or item.word("type") in _ITEMS
         elif kind == "flat item":
             self.repeated.add(place, source)
             self._items_seen = True
         elif kind == "event_msg":
-            info = source.child("payload").child("info")
-            if info.first("last_token_usage") == BRACE and not self._items_seen:
+            payload = source.child("payload")
+            info = payload.child("info").values if "info" in payload else {}
+            if begins(info.get("last_token_usage"), BRACE) and not self._items_seen:
                 self.turns.reports_first = True
                 self._items_seen = True
         elif kind in ("compacted", "history_mutation"):
             self.history.wanted = True
+        return kind
 
-    def line(self, source: SourceObject) -> None:
+    def line_of_kind(self, source: SourceObject, kind: str) -> None:
         """Take one line; the type of a flat one is that of its item."""
-        kind = self.kind_of(source)
         if kind == "flat item":
             self.flat_item(source)
         elif kind == "flat header":
             self.header(source)
         else:
-            super().line(source)
+            super().line_of_kind(source, kind)
 
     def _document(self, source: SourceObject) -> None:
         """An early session: one object with a header and items."""

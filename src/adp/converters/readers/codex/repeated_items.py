@@ -6,10 +6,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from msgspec import Raw
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
 
 from adp.converters.kit.drafts import StepDraft, merge_extra
 from adp.converters.kit.source_object import SourceObject
+from adp.converters.kit.usual_blocks import usual_texts
 from adp.converters.reading import BRACE, BRACKET, QUOTE
 from adp_schema import jsontext
 
@@ -103,6 +105,15 @@ class RepeatedItems:
                 merge_extra(step.extra, {name: more})
 
 
+class BlockText(msgspec.Struct):
+    """The text of a block."""
+
+    text: str | UnsetType = UNSET
+
+
+_decode_texts = msgspec.json.Decoder(list[BlockText]).decode
+
+
 def block_texts(raw: Raw | None) -> list[str]:
     """The texts of a content: a string, a list of strings, or a list of blocks."""
     first = 0 if raw is None else jsontext.first_byte(raw)
@@ -110,6 +121,12 @@ def block_texts(raw: Raw | None) -> list[str]:
         return []
     if first == QUOTE:
         return [jsontext.decode_value(raw)]
+    try:
+        texts = [block.text for block in _decode_texts(raw) if block.text is not UNSET]
+        if not any(map(jsontext.has_mark, texts)):
+            return texts
+    except msgspec.ValidationError:  # no object among them, or a text that is none
+        pass
     texts = []
     for item in jsontext.decode_array(raw):
         if jsontext.first_byte(item) == QUOTE:
@@ -129,7 +146,10 @@ def reasoning_texts(item: SourceObject, key: str) -> list[str]:
         return [] if text is None else [text]
     if item.first(key) != BRACKET:
         return []
-    texts = []
+    texts = usual_texts(item.values[key])
+    if texts:
+        item.drop(key)
+        return texts
     for raw in jsontext.decode_array(item.values[key]):
         if jsontext.first_byte(raw) == QUOTE:
             texts.append(jsontext.decode_value(raw))

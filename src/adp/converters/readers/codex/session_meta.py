@@ -98,9 +98,8 @@ class CopiedContext:
         elif meta.word("id") in self._parents and self._start is None:
             self._copying, self._since = True, time_of(line.values.get("timestamp"))[0]
 
-    def holds(self, line: SourceObject) -> bool:
-        """Whether a line is a copy."""
-        kind = line.word("type")
+    def holds(self, line: SourceObject, kind: str) -> bool:
+        """Whether a line of a kind is a copy."""
         if kind == "session_meta":
             return self.known and line.child("payload").word("id") in self._parents
         if self._start is not None:

@@ -7,7 +7,8 @@ from typing import Any
 from adp.converters.kit.drafts import StepDraft, TrajectoryDraft, merge_extra
 from adp.converters.kit.repeats import Repeats
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.usage import OPENAI, set_usage
+from adp.converters.kit.usage import OPENAI, set_numbers, set_usage, whole_numbers
+from adp.converters.reading import BRACE, begins
 from adp_schema import jsontext
 from adp_schema.model import Columns
 
@@ -109,13 +110,19 @@ class ModelTurns:
         step.columns["response_id"] = response
 
     def _usage(self, source: SourceObject, key: str) -> Columns:
-        inner = source.child(key)
-        raw = inner.values.copy()
         columns: Columns = {}
-        if raw:
-            columns["usage"] = jsontext.text_of(raw)
+        raw = source.values.get(key)
+        if begins(raw, BRACE) and (numbers := whole_numbers(raw)):
+            columns["usage"] = jsontext.text_of(jsontext.decode_object(raw))
+            set_numbers(numbers, columns, OPENAI)
+            source.drop(key)
+            return columns
+        inner = source.child(key)
+        values = inner.values.copy()
+        if values:
+            columns["usage"] = jsontext.text_of(values)
             set_usage(inner, columns, OPENAI)
-            inner.drop(*raw)
+            inner.drop(*values)
         return columns
 
     def _report(self, kind: str, columns: Columns, extra: dict[str, Any]) -> StepDraft:

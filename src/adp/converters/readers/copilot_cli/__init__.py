@@ -44,6 +44,7 @@ class CopilotSession(CopilotMessages):
         "assistant.reasoning": "reasoning",
         "assistant.message": "assistant",
         "assistant.usage": "usage",
+        "session.usage_record": "usage_record",
         "tool.execution_start": "execution",
         "tool.execution_complete": "result",
         "session.compaction_complete": "compaction",
@@ -61,7 +62,10 @@ class CopilotSession(CopilotMessages):
         "subagent.selected", "subagent.deselected", "hook.start", "hook.end", "skill.invoked",
         "system.notification", "permission.requested", "permission.completed", "abort",
         "assistant.message_delta", "assistant.reasoning_delta", "assistant.tool_call_delta",
-        "assistant.streaming_delta", "result",
+        "assistant.streaming_delta", "result", "assistant.idle", "assistant.message_start",
+        "model.call_start", "model.call_finished", "model.call_final_result",
+        "session.background_tasks_changed", "session.mcp_servers_loaded", "session.skills_loaded",
+        "session.tools_updated", "subagent.configured", "tool.shell_output",
     })  # fmt: skip
 
     notes: ClassVar[Mapping[str, Mapping[str, str]]] = {
@@ -83,8 +87,7 @@ class CopilotSession(CopilotMessages):
             self._document(source)
             return
         data = source.child("data")
-        if source.word("parentId") == self.previous:
-            source.drop("parentId")
+        source.drop_text("parentId", self.previous)
         self.previous = source.word("id") or None
         self._enter(data.word("parentToolCallId") or source.word("agentId"))
         kind = source.word("type")
@@ -206,7 +209,7 @@ class CopilotReader(LogReader):
     name = "copilot_cli"
     title = "Sessions of Copilot CLI"
     recognised = "events with a dotted type, data, an id and a parentId, such as session.start"
-    versions = "reads events of version 1, seen up to 1.0.85, and documents of 0.0.3xx"
+    versions = "reads events of version 1, seen up to 1.0.102, and documents of 0.0.3xx"
     log = CopilotSession
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:

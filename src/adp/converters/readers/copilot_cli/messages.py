@@ -33,6 +33,7 @@ class CopilotMessages(SessionLog):
         """Make what joins a message with the events before it."""
         self.calls = LoggedCalls()
         self.model: str | None = None
+        self._spent: dict[str, Columns] = {}
         self._thought: StepDraft | None = None
         self._message: tuple[int, str] | None = None
 
@@ -63,7 +64,15 @@ class CopilotMessages(SessionLog):
         step.extra.update(source.rest())
 
     def reasoning(self, source: SourceObject) -> None:
-        """Reasoning that comes before the message that it belongs to."""
+        """Reasoning that comes before the message that it belongs to, or repeats that of one."""
+        data = source.child("data")
+        turns = (it for it in reversed(self.run.steps) if it.columns["kind"] == "llm_turn")
+        before = next(turns, None)
+        text = data.word("content")
+        if before is not None and text and before.parts.columns().get("reasoning") == text:
+            data.drop("content")
+            merge_extra(before.extra, {"assistant.reasoning": source.rest()})
+            return
         step = self.begin_step(source, "agent")
         self.blocks.take_reasoning(source.child("data"), step.parts, "content")
         step.extra["assistant.reasoning"] = source.rest()
@@ -98,9 +107,27 @@ class CopilotMessages(SessionLog):
             call = add_call(request, step)
             call.columns["kind"] = kind
             self.calls.add(self.run, step, call)
+        call_id = data.word("apiCallId")
+        if call_id and columns.get("response_id") in (None, call_id):
+            columns["response_id"] = data.text("apiCallId")
+        if spent := self._spent.pop(call_id, None):
+            columns.update(spent)
         if columns.get("tokens_out") is None:
             take_columns(data, columns, {"tokens_out": "outputTokens"})
         merge_extra(step.extra, source.rest())
+
+    def usage_record(self, source: SourceObject) -> None:
+        """Tokens of a call of the model, mostly before its message; the event keeps the rest."""
+        usage, columns = source.child("data").peek("usage"), Columns()
+        set_usage(usage, columns, USAGE)
+        call_id = usage.word("apiCallId")
+        same = (it for it in self.run.steps if call_id and it.columns.get("response_id") == call_id)
+        step = next(same, None)
+        if step is None:
+            self._spent[call_id] = columns
+        elif step.columns.get("tokens_in") is None:
+            step.columns.update(columns)
+        self.keep(source)
 
     def usage(self, source: SourceObject) -> None:
         """Tokens of the model call before it."""

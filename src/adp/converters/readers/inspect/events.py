@@ -185,8 +185,7 @@ class SampleEvents(SampleMessages):
                 choice.values["message"] = message
         if any(left := [choice.rest() for choice in choices]):
             output.values["choices"] = jsontext.raw(jsontext.text_of(left))
-        if output.word("completion") == step.parts.columns().get("text"):
-            output.drop("completion")
+        output.drop_text("completion", step.parts.columns().get("text"))
         event.drop("event")
         merge_extra(step.extra, event.rest())
         return names

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Raw
 
 from adp.converters.kit.conversations import message_key
-from adp.converters.kit.drafts import CallDraft, ObservationDraft
+from adp.converters.kit.drafts import CallDraft, ObservationDraft, merge_extra
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
 from adp.converters.kit.usage import UsageKeys, set_usage
@@ -214,14 +214,13 @@ def set_event(
     if call is not None and raw is not None:
         if jsontext.one_line(raw) == call.columns.get("arguments"):
             event.drop("arguments")
-        if event.word("function") == call.columns["name"]:
-            event.drop("function")
+        event.drop_text("function", call.columns["name"])
     if text is not None and text == draft.parts.columns().get("text"):
         event.drop("result")
     event.drop("event")
-    if call is not None and event.word("id") == call.columns["call_id"]:
-        event.drop("id")
-    draft.extra["event"] = event.rest()
+    if call is not None:
+        event.drop_text("id", call.columns["call_id"])
+    merge_extra(draft.extra, {"event": event.rest()})
 
 
 def set_duration(event: SourceObject, columns: Columns) -> None:

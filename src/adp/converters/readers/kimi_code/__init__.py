@@ -57,6 +57,7 @@ class KimiSession(SessionLog):
          "plan_mode.exit", "plan.revision", "task.started", "task.terminated", "skill.activate",
          "cron.add", "cron.cursor", "cron.delete", "file_history.checkpoint",
          "file_history.tracked", "forked", "interaction.request", "interaction.resolve",
+         "agent.message.appended", "agent.turn.started", "agent.turn.ended", "prompt.completed",
          "staleGuard.cleared", "swarm_mode.enter", "swarm_mode.exit"}
     )  # fmt: skip
 
@@ -189,7 +190,7 @@ class KimiReader(LogReader):
     name = "kimi_code"
     title = "Sessions of Kimi Code (wire.jsonl)"
     recognised = "a header with a protocol_version, or a record type of its own"
-    versions = "reads protocol 1.4"
+    versions = "reads protocols 1.4 and 1.5"
     log = KimiSession
 
     def side_files(self, source_file: str) -> tuple[str, ...]:

@@ -104,14 +104,12 @@ class LoopSteps:
     def _call(self, source: SourceObject, event: SourceObject) -> None:
         step = self._step(source, event)
         name, call_id = event.text("name"), event.name("toolCallId")
-        if event.word("uuid") == call_id:
-            event.drop("uuid")
+        event.drop_text("uuid", call_id)
         step.call(call_columns(name, call_id, event.take("args")), source.rest())
 
     def _result(self, source: SourceObject, event: SourceObject) -> None:
         answers = event.name("toolCallId")
-        if event.word("parentUuid") == answers:
-            event.drop("parentUuid")
+        event.drop_text("parentUuid", answers)
         result = event.child("result")
         draft = self.log.begin_result(source, answers, is_error=result.flag("isError"))
         raw = result.take("output") if result else event.take("result")

@@ -119,8 +119,7 @@ class KiroSession(SessionLog):
         take_time(about, step.columns, "stream_end_timestamp_ms")
         step.columns["response_id"] = about.text("request_id")
         step.columns["model"] = about.text("model_id") or self.run.columns.get("agent_model")
-        if about.word("message_id") == step.columns.get("native_id"):
-            about.drop("message_id")
+        about.drop_text("message_id", step.columns.get("native_id"))
         step.extra.update(turn.rest())
 
     def _asked(self, user: SourceObject) -> None:

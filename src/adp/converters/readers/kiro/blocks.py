@@ -77,8 +77,7 @@ class KiroBlocks:
         """A call; how the tool was called before its name was changed is kept where it differs."""
         arguments = next((call.take(key) for key in ("args", "input") if key in call), None)
         name = call.text("name")
-        if call.word("orig_name") == name:
-            call.drop("orig_name")
+        call.drop_text("orig_name", name)
         original = call.values.get("orig_args")
         if original is not None and arguments is not None and bytes(original) == bytes(arguments):
             call.drop("orig_args")

@@ -183,6 +183,10 @@ class OpencodeReader(LogReader):
         through={"part": ("message_id", "message")},
     )
 
+    def may_link(self, source_file: str) -> bool:
+        """Whether a file lies where one of the old folder does; others need not be looked into."""
+        return "session" in source_file or "message" in source_file
+
     def linked_files(self, source_file: str, data: bytes) -> list[str]:
         """Of a session of the old folder its messages, and of a message its parts."""
         folder, _, _ = source_file.rpartition("/")

@@ -96,9 +96,11 @@ class OpencodeMessages(SessionLog):
 
     def note_error(self, error: SourceObject) -> None:
         """The error of the last message or event is that of the run."""
-        message = error.child("data").word("message") or error.word("message")
-        self.run.columns["error_type"] = error.word("name") or None
-        self.run.columns["error_message"] = message or None
+        kind = message = None
+        if error:
+            kind = error.word("name") or None
+            message = error.child("data").word("message") or error.word("message") or None
+        self.run.columns["error_type"], self.run.columns["error_message"] = kind, message
 
     def _replace(self, written: StepDraft) -> None:
         """The message was a summary: it stands for what came before, but for a tail of that."""
@@ -114,8 +116,7 @@ class OpencodeMessages(SessionLog):
         """Add a part of a message to its step."""
         self.run.constant(part, "sessionID", "session_id")
         for key in ("messageID", "message_id"):
-            if part.word(key) == step.columns.get("native_id"):
-                part.drop(key)
+            part.drop_text(key, step.columns.get("native_id"))
         kind = part.word("type")
         if kind == "tool":
             self._tool(part, step)
@@ -170,6 +171,8 @@ class OpencodeMessages(SessionLog):
 
 def is_over(step: StepDraft, part: SourceObject) -> bool:
     """Whether a part belongs to the next turn of the model."""
+    if not step.extra:
+        return False
     kind = part.word("type")
     if kind == "step-start":
         return bool({"step-start", "step-finish"} & set(step.extra))

@@ -9,6 +9,7 @@ from msgspec import Raw
 from adp.converters.kit.blocks import call_columns
 from adp.converters.kit.chat import chat_turn
 from adp.converters.kit.drafts import CallDraft, StepDraft, TrajectoryDraft, merge_extra
+from adp.converters.kit.media_blocks import take_references
 from adp.converters.kit.session import SessionLog
 from adp.converters.kit.source_object import SourceObject, embedded
 from adp.converters.kit.usage import OPENAI, RunningTotals, UsageKeys, set_usage, take_usage
@@ -51,15 +52,13 @@ class OpenHandsTurns(SessionLog):
         if text := args.text(*keys):
             step.parts.text(self.builder.text(text))
         for key in ("image_urls", "images_urls"):
-            for url in self.blocks.take_references(args, key):
+            for url in take_references(args, key):
                 self.blocks.reference(url, step.parts, {}, None)
 
     def end_event(self, event: SourceObject, step: StepDraft) -> None:
         """Keep what is left of an event with its step, but for what the step says already."""
-        if event.word("message") == step.parts.columns().get("text"):
-            event.drop("message")
-        if event.word("source") == step.columns["source"]:
-            event.drop("source")
+        event.drop_text("message", step.parts.columns().get("text"))
+        event.drop_text("source", step.columns["source"])
         if step.calls or event.word("action") in (step.columns["kind"], step.columns["source"]):
             event.drop("action")
         merge_extra(step.extra, event.rest())
@@ -94,7 +93,7 @@ class OpenHandsTurns(SessionLog):
             self.end_event(event, step)
         else:
             event.drop("action")
-            call.extra["event"] = event.rest()
+            merge_extra(call.extra, {"event": event.rest()})
         if action == "delegate":
             self._delegate(step, native)
         elif action in ("finish", "reject"):
@@ -136,7 +135,7 @@ class OpenHandsTurns(SessionLog):
             call.columns["call_id"] = call_id or native or None
         if step.columns["source"] == "user":
             call.columns["requestor"] = "user"
-        call.extra["action"] = action
+        merge_extra(call.extra, {"action": action})
         if native:
             self.calls[native] = call.columns["call_id"] or ""
         return call

@@ -21,6 +21,7 @@ from adp.converters.kit.session import LogReader, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.usage import RunningTotals, set_usage
 from adp.converters.readers.openhands_v0.turns import METRICS
+from adp.converters.readers.openhands_v1.spent import ResponseCosts
 from adp.converters.readers.openhands_v1.turns import SdkTurns
 from adp.converters.reading import BRACE, BRACKET, QUOTE
 from adp_schema import jsontext
@@ -75,6 +76,8 @@ class OpenHandsSdkLog(SdkTurns):
             source = SourceObject(data if jsontext.is_valid(data) else None, path, self.losses)
             yield source, "" if source else data.decode("utf-8", "backslashreplace")
 
+    _costs: ResponseCosts | None = None
+
     def read_lines(self) -> None:
         """Read the state, and then the tree of events up to the one that the state names."""
         events: list[tuple[SourceObject, str]] = []
@@ -100,8 +103,8 @@ class OpenHandsSdkLog(SdkTurns):
         native = source.word("id")
         if self.run is not self._line:
             self._line, self.pending = self.run, {}
-        elif source.word("parent_id") == self._before:
-            source.drop("parent_id")
+        else:
+            source.drop_text("parent_id", self._before)
         self._before = native
         super().line(source)
         if native and self.run.steps:
@@ -116,6 +119,9 @@ class OpenHandsSdkLog(SdkTurns):
         if not self.run.steps:
             raise SkipRecordError("the state of a conversation without its events")
         self._spent.finish(self.run.columns)
+        if self._costs is not None:
+            self._costs.fill(self.run)
+            self._costs.total(self.run.columns)
 
     def system_prompt(self, source: SourceObject) -> None:
         """The system prompt, and the tools."""
@@ -183,6 +189,7 @@ class OpenHandsSdkLog(SdkTurns):
         columns["agent_model"] = model or columns.get("agent_model")
         if status := source.word("execution_status") or source.word("agent_status"):
             self._status(status)
+        self._costs = ResponseCosts(source)
         merge_extra(self.run.extra, source.rest())
 
 

@@ -42,8 +42,7 @@ class SdkTurns(TreeLog):
     def begin_step(self, source: SourceObject, speaker: str, kind: str = "") -> StepDraft:
         """Add a step; one of the agent has the tokens that were counted before it."""
         step = super().begin_step(source, speaker, kind)
-        if source.word("source") == speaker:
-            source.drop("source")
+        source.drop_text("source", speaker)
         if speaker == "agent":
             step.columns |= self.pending
             self.pending = {}
@@ -87,8 +86,7 @@ class SdkTurns(TreeLog):
         name, call_id = function.text("name"), given.name("id")
         raw = function.take("arguments")
         for key, value in (("tool_name", name), ("tool_call_id", call_id)):
-            if source.word(key) == value:
-                source.drop(key)
+            source.drop_text(key, value)
         if raw is None and args:
             raw = jsontext.raw(jsontext.text_of(args.values))
         name = name or source.text("tool_name")
