@@ -91,8 +91,8 @@ class FoldedLog:
         before = self.entries[self._places[known]][0]
         changed = before.copy()
         for key, raw in change.values.items():
-            is_list = key == "toolCalls" and before.first(key) == change.first(key) == BRACKET
-            changed.values[key] = _patched_calls(before, change) if is_list else raw
+            calls = _patched_calls(before, change) if key == "toolCalls" else None
+            changed.values[key] = raw if calls is None else calls
         self.message(changed)
         return True
 
@@ -124,11 +124,17 @@ class FoldedLog:
         return split(self.ids, self.parents, places[self.live[-1]] if self.live else 0)
 
 
-def _patched_calls(before: SourceObject, change: SourceObject) -> Raw:
-    """The calls of a message, some of them changed; a result that came back stays."""
-    calls = before.copy().objects("toolCalls")
+def _patched_calls(before: SourceObject, change: SourceObject) -> Raw | None:
+    """The calls of a message, some of them changed; a result that came back stays.
+
+    None when one of the two is no list of objects: then the change takes its place.
+    """
+    calls, changes = before.copy().objects("toolCalls"), change.copy().objects("toolCalls")
+    if calls and bytes(change.values["toolCalls"]) == b"[]":
+        return before.values["toolCalls"]
+    if not calls or not changes:
+        return None
     places = {call.word("id"): call for call in calls if call.word("id")}
-    changes = change.copy().objects("toolCalls")
     for entry in changes:
         call = places.get(entry.word("id"))
         if call is None:

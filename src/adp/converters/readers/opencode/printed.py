@@ -85,11 +85,10 @@ class OpencodePrinted(OpencodeMessages):
                     infos[owner] = what
                 else:
                     parts.setdefault(owner, []).append(what)
-            source.drop("type", "payload")
             about.drop("sessionID")
             if about.take("delta") is not None:
                 self.losses.add(f"{about.path}.delta", "a piece of a text that is there whole")
-            if source:
+            if set(source.rest()) - {"type"}:
                 self.other(source)
         main = self.run
         for number, (session, owners) in enumerate(sessions.items()):
