@@ -16,6 +16,8 @@ class Format:
     flavours: tuple[str, ...] = ()
     gathers_rows = False
     """Whether rows of Parquet, or documents that follow each other, are a session together."""
+    gives_way = False
+    """Whether it leaves a file to another format that recognises it as surely."""
     written_anew = False
     """Whether files of the format itself get its usual layout when they are written again."""
     file_a_trajectory = False
