@@ -26,8 +26,6 @@ from adp_schema import jsontext
 from adp_schema.errors import RecordError
 from adp_schema.protocols import Match
 
-_KINDS = frozenset({"message.in", "message.out", "message.sending", "agent.start", "agent.end",
-                    "tool.start", "tool.end"})  # fmt: skip
 _TEXTS = {
     "message.in": ("user", "content"),
     "agent.start": ("user", "prompt"),
@@ -35,7 +33,7 @@ _TEXTS = {
     "message.out": ("agent", "content"),
 }
 """Kinds of events with a text: who says it, and its key."""
-
+_KINDS = frozenset({*_TEXTS, "agent.end", "tool.start", "tool.end"})
 _SUBAGENT = ":subagent:"
 
 

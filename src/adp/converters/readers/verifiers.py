@@ -9,46 +9,39 @@ sampled message the written tokens are in columns, and what its template put bef
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
 
 from msgspec import Raw
 
 from adp.converters.kit.chat import chat_message
 from adp.converters.kit.drafts import StepDraft, TrajectoryDraft, merge_extra
 from adp.converters.kit.key_tables import take_tools
-from adp.converters.kit.rewards import set_named, set_reward, set_weighted
-from adp.converters.kit.session import LogReader, SessionLog, first_item, inner, word
+from adp.converters.kit.rewards import set_weighted
+from adp.converters.kit.session import LogReader, first_item, inner, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_start, take_time
 from adp.converters.kit.token_columns import take_span
 from adp.converters.kit.tree import EntryLine, split
 from adp.converters.kit.usage import OPENAI, take_usage
+from adp.converters.readers.verifiers_results import ResultRow
 from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE
 from adp_schema import jsontext
 from adp_schema.errors import RecordError
-from adp_schema.model import Columns
 from adp_schema.protocols import Match
 
-_LIMITS = frozenset(
-    {"max_turns", "max_input_tokens", "max_output_tokens", "max_total_tokens", "compaction_failed",
-     "max_turns_reached", "prompt_too_long", "timeout_reached"}
-)  # fmt: skip
 _OF_RESULTS = frozenset(
     {"example_id", "metrics", "task", "info", "answer", "timing", "stop_condition", "state"}
 )
 
 
-class VerifiersRow(SessionLog):
+class VerifiersRow(ResultRow):
     """One trace, or one row of results."""
-
-    agent: ClassVar[str | None] = "verifiers"
 
     def line(self, source: SourceObject) -> None:
         """Read a row."""
         if "nodes" in source:
             self._trace(source)
         elif "completion" in source:
-            self._result(source)
+            self.read_result(source)
         else:
             raise RecordError("there are neither nodes nor a completion")
         merge_extra(self.run.extra, source.rest())
@@ -58,35 +51,6 @@ class VerifiersRow(SessionLog):
         for _, source in self.side_objects():
             self.run.extra["evaluation"] = source.rest()
         super().read_lines()
-
-    # ---- what traces and results have ------------------------------------------------------
-
-    def _outcome(self, source: SourceObject) -> None:
-        columns = self.run.columns
-        reason = source.text("stop_condition")
-        columns["stop_reason"] = reason
-        columns["truncated"] = source.flag("is_truncated") or reason in _LIMITS
-        fine = not columns["truncated"] and reason != "error"
-        columns["terminated"] = bool(source.flag("is_completed")) and fine
-        columns["final_metrics"] = source.json_object("metrics")
-        errors = source.objects("errors")
-        if errors:
-            columns["error_type"] = errors[-1].text("type")
-            columns["error_message"] = errors[-1].text("message")
-            source.values["errors"] = jsontext.raw(jsontext.text_of([it.rest() for it in errors]))
-
-    def _task(self, task_id: str | None, data: SourceObject) -> None:
-        """What was asked, and the answer, of a task that has an id."""
-        columns = self.run.columns
-        columns["task_id"] = task_id
-        if task_id is None:
-            return
-        task: Columns = {"task_id": task_id, "answers": data.json("answer")}
-        users = [step for step in self.run.steps if step.columns["source"] == "user"]
-        task["instruction"] = users[0].parts.columns().get("text") if users else None
-        self.builder.task({key: value for key, value in task.items() if value is not None})
-
-    # ---- traces ----------------------------------------------------------------------------
 
     def _trace(self, source: SourceObject) -> None:
         columns, agent = self.run.columns, source.child("agent")
@@ -104,9 +68,9 @@ class VerifiersRow(SessionLog):
             self.run.extra["calls"] = lone
         task = source.child("task")
         data = task.child("data")
-        self._task(task.name("key") or data.name("id", "example_id", "idx"), data)
+        self.take_task(task.name("key") or data.name("id", "example_id", "idx"), data)
         take_start(source.child("timing"), columns, "start")
-        self._outcome(source)
+        self.take_outcome(source)
         set_weighted(columns, inner(source.values, "rewards"), self.losses)
 
     def _graph(self, nodes: Sequence[SourceObject]) -> None:
@@ -192,33 +156,6 @@ class VerifiersRow(SessionLog):
             columns["duration_ms"] = (end - start) * 1000
         if rest := call.rest():
             step.extra.setdefault("calls", []).append(rest)
-
-    def _result(self, source: SourceObject) -> None:
-        columns = self.run.columns
-        for key in ("tool_defs", "oai_tools"):
-            if key in source and "tools" not in source:
-                source.values["tools"] = source.values.pop(key)
-        take_tools(source, columns)
-        for key in ("prompt", "completion"):
-            if source.first(key) == QUOTE:
-                is_agent = key == "completion"
-                kind = "llm_turn" if is_agent else "message"
-                step = self.run.step("agent" if is_agent else "user", kind)
-                step.parts.text(self.builder.text(source.text(key) or ""))
-            for message in source.objects(key):
-                chat_message(message, self.blocks)
-        self._task(source.name("example_id"), source)
-        set_reward(columns, source.number("reward"))
-        usage = source.peek("token_usage")
-        for key in ("input_tokens", "output_tokens"):
-            number = usage.number(key)  # a mean, which is whole
-            if number is not None and number.is_integer():
-                columns[f"total_tokens_{'in' if key[0] == 'i' else 'out'}"] = int(number)
-        metrics = inner(source.values, "metrics")
-        set_named(columns, {key: raw for key, raw in metrics.items() if "reward" in key})
-        self._outcome(source)
-        if source.word("error"):
-            columns["error_message"] = source.text("error")
 
 
 def _query(nodes: Sequence[SourceObject], places: Sequence[int]) -> bytes:

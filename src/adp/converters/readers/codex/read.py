@@ -71,7 +71,7 @@ class CodexSession(CodexLines):
 
     def read_lines(self) -> None:
         """Look at what all lines are, and then take them in their order."""
-        lines = iter(self.sources())
+        lines = self.sources()
         first = list(islice(lines, 2))
         if len(first) == 1 and first[0][0].first("items") == BRACKET:
             self._document(first[0][0])
@@ -86,8 +86,7 @@ class CodexSession(CodexLines):
             source, broken = sources.pop()  # and forgotten then: its memory is used again
             self._place = place
             before = len(self.run.steps)
-            copied = self.copied.holds(source, kind)
-            if copied != self.copied.last:
+            if (copied := self.copied.holds(source, kind)) != self.copied.last:
                 self.turns.end()
             self.copied.last = copied
             if broken:
@@ -98,11 +97,7 @@ class CodexSession(CodexLines):
                 step.columns["is_copied_context"] = True
 
     def _look(self, place: int, source: SourceObject) -> str:
-        """Note what later lines are needed for: items that events repeat, and their order.
-
-        Returns:
-            The kind of the line.
-        """
+        """Note what later lines are needed for, such as items that events repeat; give its kind."""
         kind = self.kind_of(source)
         if kind == "response_item":
             item = source.child("payload")
