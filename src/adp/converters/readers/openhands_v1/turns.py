@@ -50,6 +50,8 @@ class SdkTurns(TreeLog):
 
     def take_reasoning_item(self, source: SourceObject, step: StepDraft) -> None:
         """The summary of reasoning whose text is encrypted; the item stays in extra."""
+        if "responses_reasoning_item" not in source:
+            return
         item = source.peek("responses_reasoning_item")
         texts = [*item.words("summary"), *item.words("content")]
         if texts and "reasoning" not in step.parts.columns():
@@ -113,7 +115,8 @@ class SdkTurns(TreeLog):
         for key in ("content", "output"):
             if inner.first(key) in (BRACKET, QUOTE) and not draft.parts.columns():
                 self.blocks.result(inner.take(key), draft, f"{inner.path}.{key}")
-        draft.columns["exit_code"] = exit_code(inner, inner.peek("metadata"))
+        places = (inner, inner.peek("metadata")) if "metadata" in inner else (inner,)
+        draft.columns["exit_code"] = exit_code(*places)
         if inner:
             draft.columns["structured"] = jsontext.text_of(inner.values)
             inner.values.clear()
