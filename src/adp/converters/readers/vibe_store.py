@@ -115,7 +115,8 @@ class VibeStore(SessionLog):
         take_columns(export, columns, _EXPORT)
         if export:
             self.run.extra["export"] = export.rest()
-        self.run.extra.update(meta.rest() | {"current": current.rest(), "snapshot": state.rest()})
+        merge_extra(self.run.extra, meta.rest())
+        merge_extra(self.run.extra, {"current": current.rest(), "snapshot": state.rest()})
 
     def _journal(self) -> None:
         """The system prompt, and what each answer took."""
@@ -155,7 +156,8 @@ class VibeStore(SessionLog):
             self.blocks.content(message.take("content"), step, f"{message.path}.content")
             entries = (it for it in self._entries if it.word("role") == role)
             self._timed(step, next(entries, None))
-        step.extra.update(source.rest() | message.rest())
+        merge_extra(step.extra, source.rest())
+        merge_extra(step.extra, message.rest())
 
     def _answer(self, message: SourceObject, step: StepDraft) -> None:
         """A turn of the model, with the entries that have its texts."""
@@ -167,7 +169,7 @@ class VibeStore(SessionLog):
             elif block.word("type") == "reasoning" and block.first("content"):
                 for part in block.objects("content"):
                     text = part.text("text")
-                    part.drop("type")
+                    part.drop_text("type", "text")
                     step.parts.reasoning(self.builder.text(text or ""), part.rest_lines())
                 block.drop("type")
                 merge_extra(step.extra, block.rest())
@@ -207,7 +209,8 @@ class VibeStore(SessionLog):
             self._entries.remove(entry)
             take_time(entry, draft.columns, "updatedAt")
             draft.extra["entry"] = without(entry)
-        draft.extra.update(source.rest() | message.rest())
+        merge_extra(draft.extra, source.rest())
+        merge_extra(draft.extra, message.rest())
 
     def _unused(self) -> None:
         """Say which files are not kept: older snapshots, and what the program needs to go on."""
