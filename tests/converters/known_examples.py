@@ -11,10 +11,6 @@ _USER = {"role": "user", "content": "hi"}
 _TEXT = [{"type": "text", "text": "hi"}]
 
 LINES: dict[str, list[Any]] = {
-    "kimi_cli_wire": [
-        {"type": "metadata", "protocol_version": "1.9"},
-        {"timestamp": 1.5, "message": {"type": "StepBegin", "payload": {"n": 1}}},
-    ],
     "prompt_history": [{"session_id": "s", "ts": 1767225600, "text": "hi"}],
     "hermes_agent": [
         {"id": "1", "source": "cli", "model": "m", "system_prompt": "p", "messages": [_USER]}

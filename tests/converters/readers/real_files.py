@@ -10,8 +10,9 @@ import pytest
 
 import adp
 from adp.converters.conformance import conformance
+from tests import samples
 
-FOLDERS = os.environ.get("ADP_FORMAT_SAMPLES", "/work/shared/data").split(os.pathsep)
+FOLDERS = os.environ.get("ADP_FORMAT_SAMPLES", str(samples.ROOT)).split(os.pathsep)
 """Folders with ``formats/<name>`` and ``formats_new/<name>``."""
 
 

@@ -12,9 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import adp
+from tests import samples
 
 EXAMPLES = Path(__file__).parent / "examples"
-DATA = Path("/work/shared/data")
+DATA = samples.ROOT
 
 
 def convert(source: Path, target: Path, name: str | None = None) -> Any:

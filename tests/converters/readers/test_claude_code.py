@@ -14,11 +14,12 @@ from adp.converters.leaves import read_records
 from adp.converters.registry import formats
 from adp_schema import jsontext
 from adp_schema.protocols import Match
+from tests import samples
 from tests.fuzz.leaves import read_lines
 
 EXAMPLES = Path(__file__).parent / "examples"
 SESSION = "7d0c0000-0000-4000-8000-000000000001"
-DATA = Path("/work/shared/data")
+DATA = samples.ROOT
 REAL = [
     path
     for folder in ("formats/claude_code", "formats_new/claude_code")

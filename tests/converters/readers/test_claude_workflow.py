@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 import adp
+from tests import samples
 
 EXAMPLES = Path(__file__).parent / "examples" / "claude_workflow"
 SESSION = "3a3a0000-0000-4000-8000-000000000001"
-REAL = Path("/work/shared/data/formats_new/claude_code/ccl__workflow_basic")
+REAL = samples.ROOT / "formats_new/claude_code/ccl__workflow_basic"
 
 
 def read(folder: Path, out: Path):

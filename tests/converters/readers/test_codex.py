@@ -13,11 +13,12 @@ import pytest
 
 import adp
 from adp.converters.framing import lines_as_array
+from tests import samples
 from tests.converters.readers.test_readers import EXAMPLES
 from tests.fuzz.leaves import read_lines
 
 FOLDER = EXAMPLES / "codex"
-REAL = Path("/work/shared/data")
+REAL = samples.ROOT
 SESSION = REAL / "formats/codex/teich_example_codex_session.jsonl"
 PAGINATED = REAL / "formats_new/codex/constructed_paginated_a"
 needs_samples = pytest.mark.skipif(not SESSION.is_file(), reason="the sample files are not here")

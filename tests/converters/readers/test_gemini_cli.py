@@ -9,12 +9,13 @@ import pytest
 
 import adp
 from adp.converters.framing import lines_as_array
+from tests import samples
 from tests.converters.readers.real_files import Rows
 from tests.converters.readers.test_readers import EXAMPLES
 from tests.fuzz.leaves import read_lines
 
 FOLDER = EXAMPLES / "gemini_cli"
-REAL = Path("/work/shared/data")
+REAL = samples.ROOT
 LOG = REAL / "formats/gemini_cli/vct_gemini.jsonl"
 needs_samples = pytest.mark.skipif(not LOG.is_file(), reason="the sample files are not here")
 

@@ -10,11 +10,12 @@ import pytest
 
 import adp
 from adp.converters.framing import lines_as_array
+from tests import samples
 from tests.converters.readers.test_readers import EXAMPLES
 from tests.fuzz.leaves import read_lines
 
 LOG = EXAMPLES / "grok_cli/chat_history.jsonl"
-REAL = Path("/work/shared/data/formats_new/grok_cli")
+REAL = samples.ROOT / "formats_new/grok_cli"
 LOGS = sorted(REAL.rglob("*chat_history.jsonl"))
 needs_samples = pytest.mark.skipif(not LOGS, reason="the sample files are not here")
 

@@ -10,11 +10,12 @@ import pytest
 
 import adp
 from adp.converters.framing import lines_as_array
+from tests import samples
 from tests.converters.readers.test_readers import EXAMPLES
 from tests.fuzz.leaves import read_lines
 
 FOLDER = EXAMPLES / "kimi_code"
-REAL = Path("/work/shared/data/formats_new/kimi_cli")
+REAL = samples.ROOT / "formats_new/kimi_cli"
 needs_samples = pytest.mark.skipif(not REAL.is_dir(), reason="the sample files are not here")
 
 

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from adp.converters.framing import lines_as_array
+from tests import samples
 from tests.converters.readers.test_readers import EXAMPLES
 from tests.fuzz.leaves import read_lines
 
 FOLDER = EXAMPLES / "qwen_code"
-REAL = Path("/work/shared/data/formats_new/qwen_code")
+REAL = samples.ROOT / "formats_new/qwen_code"
 needs_samples = pytest.mark.skipif(not REAL.is_dir(), reason="the sample files are not here")
 
 

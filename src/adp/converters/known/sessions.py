@@ -36,11 +36,6 @@ _MINI_V1 = both(named(".traj.json"), every(_MESSAGE))
 FORMATS: tuple[KnownFormat, ...] = (
     KnownFormat("pi_message", "one message of a Pi session", first(_PI_MESSAGE)),
     KnownFormat(
-        "kimi_cli_wire",
-        "what Kimi CLI recorded beside context.jsonl, which has the messages",
-        some(has("timestamp", message=has("payload", type=TEXT))),
-    ),
-    KnownFormat(
         "opencode_export",
         "an opencode export",
         first(has("info", messages=first(has("info", "parts")))),

@@ -13,6 +13,7 @@ READERS = {
     "gptme": "adp.converters.readers.gptme:CONVERTER",
     "grok_cli": "adp.converters.readers.grok_cli:CONVERTER",
     "kimi_cli": "adp.converters.readers.kimi_cli:CONVERTER",
+    "kimi_wire": "adp.converters.readers.kimi_wire:CONVERTER",
     "kimi_code": "adp.converters.readers.kimi_code:CONVERTER",
     "kiro": "adp.converters.readers.kiro:CONVERTER",
     "antigravity": "adp.converters.readers.antigravity:CONVERTER",
