@@ -113,6 +113,8 @@ class KeptValues:
             return True
         if (len(word) > 2 or not word.isalnum()) and word in self._texts:
             return True
+        if f"\n{word}\n" in f"\n{self._texts}\n":  # a short one is a line by itself
+            return True
         uri = _DATA_URI.fullmatch(word)
         return blob_of_base64(uri.group("data") if uri else word) in self._blobs.values()
 
