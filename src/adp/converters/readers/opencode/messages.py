@@ -66,7 +66,8 @@ class OpencodeMessages(SessionLog):
             self.part(part, steps[-1])
         if agent and not any("usage" in step.columns for step in steps):
             take_usage(info, "tokens", steps[-1].columns, USAGE)
-            steps[-1].columns["cost_usd"] = info.number("cost")
+            if steps[-1].columns.get("cost_usd") is None:
+                steps[-1].columns["cost_usd"] = info.number("cost")
         if not steps[-1].columns.get("stop_reason"):
             steps[-1].columns["stop_reason"] = info.text("finish")
         self.note_error(info.child("error"))

@@ -85,7 +85,7 @@ class OpencodePrinted(OpencodeMessages):
                     infos[owner] = what
                 else:
                     parts.setdefault(owner, []).append(what)
-            about.drop("sessionID")
+            about.drop_text("sessionID", what.word("sessionID"))
             if about.take("delta") is not None:
                 self.losses.add(f"{about.path}.delta", "a piece of a text that is there whole")
             if set(source.rest()) - {"type"}:
