@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from adp.converters.kit.blocks import BlockReader
 from adp.converters.kit.chat import RESULTS, SOURCES, chat_result, take_calls, take_reasoning
-from adp.converters.kit.drafts import StepDraft, TrajectoryDraft
+from adp.converters.kit.drafts import StepDraft, TrajectoryDraft, merge_extra
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
 from adp.converters.kit.token_columns import take_tokens
@@ -81,7 +81,7 @@ class ChatMessages:
             count += 1
         if count and count == len(blocks):
             if rest := source.rest():
-                self.run.observations[-1].extra["message"] = rest
+                merge_extra(self.run.observations[-1].extra, {"message": rest})
             return None
         step = self.run.step(origin)
         self._identify(source, step.columns)

@@ -250,6 +250,15 @@ def merge_extra(target: dict[str, Any], more: dict[str, Any]) -> None:
         target[name] = value
 
 
+def append_extra(target: dict[str, Any], key: str, item: Any) -> None:
+    """Add an item to a list in ``extra``; a value of the source with its name stays beside it."""
+    name, number = key, 1
+    while not isinstance(target.setdefault(name, []), list):
+        number += 1
+        name = f"{key}#{number}"
+    target[name].append(item)
+
+
 def _is_equal(first: Any, second: Any) -> bool:
     if isinstance(first, Raw) and isinstance(second, Raw) and first == second:
         return True

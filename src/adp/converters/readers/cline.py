@@ -51,12 +51,19 @@ TOTALS = {
 
 
 class ClineTask(SessionLog):
-    """One task."""
+    """One task.
+
+    Attributes:
+        usage: where a message has its tokens.
+        model_key: key of the model's name in ``modelInfo``.
+    """
 
     agent: ClassVar[str | None] = "cline"
     handlers: ClassVar[Mapping[str, str]] = {"message": "message"}
     kept: ClassVar[frozenset[str]] = frozenset({"say", "ask", "reasoning", "task_started"})
     time_keys: ClassVar[tuple[str, ...]] = ("ts",)
+    usage: ClassVar[UsageKeys] = USAGE
+    model_key: ClassVar[str] = "modelId"
 
     def set_up(self) -> None:
         """Make what joins requests to turns."""
@@ -156,8 +163,8 @@ class ClineTask(SessionLog):
             content = jsontext.raw(jsontext.text_of(blocks))
         draft = self.add_message(source, role, content, f"{source.path}.content")
         if isinstance(draft, StepDraft) and role == "assistant":
-            self.set_model(draft, source.child("modelInfo").text("modelId"))
-            take_usage(source, "metrics", draft.columns, USAGE)
+            self.set_model(draft, source.child("modelInfo").text(self.model_key))
+            take_usage(source, "metrics", draft.columns, self.usage)
             add_calls(draft)
             self._turns.append((draft, time, self._messages))
         is_summary = source.first("isSummary") == ord("t")

@@ -12,7 +12,7 @@ from typing import ClassVar
 from msgspec import Raw
 
 from adp.converters.kit.blocks import call_columns
-from adp.converters.kit.drafts import StepDraft, merge_extra
+from adp.converters.kit.drafts import StepDraft, append_extra, merge_extra
 from adp.converters.kit.session import LogReader, SessionLog, inner, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.usage import set_totals, take_usage
@@ -45,9 +45,10 @@ class ClinePrinted(SessionLog):
             return
         step = self._step
         if step is not None and kind == "usage" and "usage" not in step.columns:
-            source.values["usage"] = jsontext.raw(jsontext.text_of(event.values))
+            record = SourceObject(None, event.path, self.losses)
+            record.values = {"usage": jsontext.raw(jsontext.text_of(event.values))}
             event.values = {}
-            take_usage(source, "usage", step.columns, USAGE)
+            take_usage(record, "usage", step.columns, USAGE)
         elif step is not None and kind == "content_start" and content == "tool":
             columns = call_columns(event.text("toolName"), event.name("toolCallId"),
                                    event.take("input"))  # fmt: skip
@@ -67,7 +68,7 @@ class ClinePrinted(SessionLog):
             self.keep(source)
             return
         if rest := source.rest_lines():
-            step.extra.setdefault("events", []).append(rest)
+            append_extra(step.extra, "events", rest)
 
     def _result(self, source: SourceObject, event: SourceObject) -> None:
         """The end of a tool."""

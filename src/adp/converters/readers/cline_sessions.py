@@ -7,13 +7,15 @@ with other names of the model and of the tokens. A subagent has a document of it
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import ClassVar
 
 from msgspec import Raw
 
+from adp.converters.kit.drafts import merge_extra
 from adp.converters.kit.key_tables import take_columns
 from adp.converters.kit.session import LogReader, inner, word
 from adp.converters.kit.source_object import SourceObject
-from adp.converters.kit.usage import UsageKeys, set_totals, take_usage
+from adp.converters.kit.usage import UsageKeys, set_totals
 from adp.converters.readers.cline import ClineTask
 from adp.converters.reading import BRACKET
 from adp_schema import jsontext
@@ -26,6 +28,7 @@ USAGE = UsageKeys(
     cache_write=("cacheWriteTokens",),
     cost=("cost", "totalCost"),
 )
+_BLOCK_KEYS = {"type", "text"}
 _SESSION = {
     "started_at": "started_at",
     "ended_at": "ended_at",
@@ -36,6 +39,9 @@ _SESSION = {
 
 class ClineSession(ClineTask):
     """One session."""
+
+    usage: ClassVar[UsageKeys] = USAGE
+    model_key: ClassVar[str] = "id"
 
     def sources(self) -> Iterator[tuple[SourceObject, str]]:
         """The messages; the first line of a file joined of several documents is not the last."""
@@ -61,23 +67,18 @@ class ClineSession(ClineTask):
         self.run.extra.update(source.rest())
 
     def message(self, source: SourceObject) -> None:
-        """A message; its model and its tokens have other names here."""
-        columns = {"native_id": source.name("id")}
-        take_usage(source, "metrics", columns, USAGE)
-        model = source.child("modelInfo").text("id")
+        """A message, which has an id here."""
+        native_id = source.name("id")
         before = len(self.run.steps)
         content = source.values.get("content")
         if content is not None and source.word("role") == "user":
             source.values["content"] = with_results(content)
         super().message(source)
         if len(self.run.steps) == before:
-            if columns["native_id"] is not None:
-                self.run.observations[-1].extra["id"] = columns["native_id"]
+            if native_id is not None:
+                merge_extra(self.run.observations[-1].extra, {"id": native_id})
             return
-        step = self.run.steps[before]
-        step.columns.update(columns)
-        if model is not None:
-            self.set_model(step, model)
+        self.run.steps[before].columns["native_id"] = native_id
 
     def finish(self) -> None:
         """What lies beside the messages."""
@@ -105,7 +106,7 @@ def with_results(content: Raw) -> Raw:
         if not isinstance(items, list):
             continue
         for number, item in enumerate(items):
-            if not isinstance(item, dict) or "type" in item or "success" not in item:
+            if not isinstance(item, dict) or "success" not in item or _BLOCK_KEYS & item.keys():
                 continue
             key = "error" if item.get("error") and not item.get("result") else "result"
             if isinstance(item.get(key), str):

@@ -61,13 +61,13 @@ class ContinueSession(SessionLog):
         if message.word("role") == "thinking":
             self._think(source, message)
             return
-        states = source.objects("toolCallStates")
         step = self._chat.message(message) if message.word("role") != "assistant" else None
         if message.word("role") == "assistant":
             step = self._answer(message)
         if step is None:
-            self.run.observations[-1].extra["entry"] = source.rest_lines()
+            merge_extra(self.run.observations[-1].extra, {"entry": source.rest_lines()})
             return
+        states = source.objects("toolCallStates")
         merge_extra(step.extra, source.rest())
         for state in states:
             self._result(state, step)
@@ -85,11 +85,14 @@ class ContinueSession(SessionLog):
         model = usage.word("model") or None
         columns = {"model": model or self.run.columns.get("agent_model")}
         take_usage(message, "usage", columns, OPENAI)
-        thought = self._thought if self._thought in self.run.steps[-1:] else None
+        thought, steps = self._thought, self.run.steps
+        # The answer takes the reasoning before it, unless a result stands between them.
+        if thought is None or steps[-1] is not thought or thought.observations:
+            thought = None
+        else:
+            steps.pop()
         step = self._chat.assistant(message)
         if thought is not None:
-            # The answer takes the reasoning before it.
-            self.run.steps.remove(thought)
             text = thought.parts.columns().get("reasoning", "")
             step.parts.reasoning(text)
             merge_extra(step.extra, {"thinking": thought.extra} if thought.extra else {})
@@ -101,7 +104,7 @@ class ContinueSession(SessionLog):
     def _result(self, state: SourceObject, step: StepDraft) -> None:
         """The output of a call, unless a message has it."""
         status, call_id = state.word("status"), state.word("toolCallId")
-        if call_id in self._answered:
+        if call_id and call_id in self._answered:
             call = next((it for it in step.calls if it.columns.get("call_id") == call_id), None)
             target = step.extra if call is None else call.extra
             merge_extra(target, {"state": state.rest_lines()})

@@ -12,7 +12,7 @@ from typing import ClassVar
 from msgspec import Raw
 
 from adp.converters.kit.chat import add_call
-from adp.converters.kit.drafts import StepDraft, TrajectoryDraft, merge_extra
+from adp.converters.kit.drafts import StepDraft, TrajectoryDraft, append_extra, merge_extra
 from adp.converters.kit.session import SHARED, LogReader, SessionLog, inner, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.usage import take_usage
@@ -60,7 +60,10 @@ class KimiWireSession(SessionLog):
 
     def header(self, source: SourceObject) -> None:
         """The version of the protocol."""
-        self.run.columns.setdefault("source_version", source.text("protocol_version"))
+        columns = self.run.columns
+        if columns.get("source_version") is None:
+            columns["source_version"] = source.text("protocol_version")
+        source.drop_text("protocol_version", columns["source_version"])
         merge_extra(self.run.extra, source.rest())
 
     def prompt(self, source: SourceObject) -> None:
@@ -90,7 +93,7 @@ class KimiWireSession(SessionLog):
         return step
 
     def _add_event(self, source: SourceObject, step: StepDraft) -> None:
-        step.extra.setdefault("events", []).append(source.rest())
+        append_extra(step.extra, "events", source.rest())
 
     def part(self, source: SourceObject) -> None:
         """A part of what the model said or thought."""
@@ -145,7 +148,7 @@ class KimiWireSession(SessionLog):
         inside = SourceObject(None, source.path, self.losses)
         inside.values = {**source.values, "message": raw}
         if rest := source.child("message").rest():
-            inside.values["around"] = jsontext.raw(jsontext.text_of(rest))
+            merge_extra(inside.values, {"around": jsontext.raw(jsontext.text_of(rest))})
         self.line_of_kind(inside, self.kind_of(inside))
         self.run = parent
 

@@ -80,12 +80,12 @@ class VibeEntries(SessionLog):
     def message(self, source: SourceObject) -> None:
         """A message of the user, or the text of an answer."""
         role = source.word("role")
-        source.drop("role")
         step = self._turn(source) if role == "assistant" else self.begin_step(source, "user")
         self.blocks.content(source.take("content"), step, f"{source.path}.content")
-        if role not in ("user", "assistant"):
+        if role in ("user", "assistant"):
+            source.drop("role")
+        else:
             self.losses.unknown(f"role {role or 'missing'}")
-            step.extra["role"] = role
         self._end(source, step)
 
     def reasoning(self, source: SourceObject) -> None:
