@@ -13,7 +13,13 @@ from msgspec import Raw
 
 from adp.converters.kit.blocks import BlockReader, call_columns
 from adp.converters.kit.chat import SOURCES, free_text
-from adp.converters.kit.drafts import ObservationDraft, StepDraft, TrajectoryDraft, merge_extra
+from adp.converters.kit.drafts import (
+    ObservationDraft,
+    StepDraft,
+    TrajectoryDraft,
+    append_extra,
+    merge_extra,
+)
 from adp.converters.kit.source_object import SourceObject, one_line
 from adp.converters.kit.times import take_time
 from adp.converters.kit.token_columns import take_tokens
@@ -187,7 +193,7 @@ class ResponseItems:
             if source.first("encrypted_content") == QUOTE:
                 step.parts.opaque(_written(rest))
             else:
-                step.extra.setdefault("items", []).append(_written(rest))
+                append_extra(step.extra, "items", _written(rest))
             return
         rest.pop("type", None)
         for text in texts:

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from msgspec import Raw
 
+from adp.converters.kit.drafts import append_extra
 from adp.converters.kit.session import LogReader, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.usage import ANTHROPIC, set_usage
@@ -84,7 +85,7 @@ class StreamSession(ClaudeSession):
             and not last.columns.get("tokens_out")
         ):
             self._turns[id(self.run), message.word("id"), self.copied] = last
-            last.extra.setdefault("message_ids", []).append(message.word("id"))
+            append_extra(last.extra, "message_ids", message.word("id"))
         super().assistant(source)
         columns = self.run.steps[-1].columns
         if usage := columns.get("usage"):

@@ -13,7 +13,7 @@ from msgspec import Raw
 
 from adp.converters.kit.blocks import call_columns
 from adp.converters.kit.chat import add_call
-from adp.converters.kit.drafts import StepDraft
+from adp.converters.kit.drafts import StepDraft, append_extra
 from adp.converters.kit.key_tables import KeyTable, take_columns
 from adp.converters.kit.session import LogReader, SessionLog, word
 from adp.converters.kit.source_object import SourceObject
@@ -96,7 +96,7 @@ class GrokSession(SessionLog):
         else:
             for block in blocks:
                 self.blocks.block(block, step)
-        step.extra.setdefault("items", []).append({"type": "reasoning", **source.rest()})
+        append_extra(step.extra, "items", {"type": "reasoning", **source.rest()})
 
     def assistant(self, source: SourceObject) -> None:
         """The message of the model, with its calls."""

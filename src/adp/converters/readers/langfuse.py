@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from msgspec import Raw
 
-from adp.converters.kit.drafts import TrajectoryDraft, merge_extra
+from adp.converters.kit.drafts import TrajectoryDraft, append_extra, merge_extra
 from adp.converters.kit.lines import log_lines
 from adp.converters.kit.session import word
 from adp.converters.kit.source_object import SourceObject
@@ -184,7 +184,7 @@ class LangfuseLog(SpanLog):
             for trace in self.traces.pop(name, []):
                 self._about(run, trace)
             for raw in self.records.pop(name, []):
-                run.extra.setdefault("scores", []).append(raw)
+                append_extra(run.extra, "scores", raw)
 
     def _about(self, run: TrajectoryDraft, trace: SourceObject) -> None:
         tags = trace.values.get("tags")

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from adp.converters.kit.drafts import StepDraft, merge_extra
+from adp.converters.kit.drafts import StepDraft, append_extra, merge_extra
 from adp.converters.kit.responses_items import ResponseItems
 from adp.converters.kit.session import LogReader, SessionLog
 from adp.converters.kit.source_object import SourceObject
@@ -101,7 +101,7 @@ class RunState(SessionLog):
         steps, kind = len(self.run.steps), inner.word("type")
         self.items.item(inner)
         if not self.run.steps:
-            self.run.extra.setdefault("items", []).append(item.rest_lines())
+            append_extra(self.run.extra, "items", item.rest_lines())
             return
         step = self.run.steps[-1]
         if item.word("type") in _REPEATED_TYPES:
@@ -141,7 +141,7 @@ class RunState(SessionLog):
         elif step.calls and not is_new and kind not in ("message", "reasoning"):
             merge_extra(step.calls[-1].extra, item.rest())
         elif rest := item.rest_lines():
-            step.extra.setdefault("run_items", []).append(rest)
+            append_extra(step.extra, "run_items", rest)
 
     def _response(self, step: StepDraft, response: SourceObject) -> None:
         """Tokens and id of a response, once."""

@@ -117,11 +117,12 @@ class OtlpLog(SpanLog):
         before = len(self.spans) + len(self.records)
         listed = next((key for key in _SCOPES if resource.first(key) == BRACKET), _SCOPES[0])
         for scope in resource.objects(listed):
-            also = dict(shared)
-            for key in ("scope", "instrumentationLibrary"):
-                if key in scope:
-                    also["scope"] = plain_attributes(scope, key)
-            for source in scope.objects(items) or scope.objects("log_records"):
+            keys = [it for it in ("scope", "instrumentationLibrary") if it in scope]
+            also = shared | {"scope": plain_attributes(scope, key) for key in keys}
+            rows = scope.objects(items) or scope.objects("log_records")
+            if not rows and "scope" in also:
+                self.left.append(("scope", also["scope"]))
+            for source in rows:
                 if items == "spans":
                     self.spans.append(open_span(source, also))
                 else:

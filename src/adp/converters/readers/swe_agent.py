@@ -15,7 +15,7 @@ from msgspec import Raw
 
 from adp.converters.kit.chat import MessagePool, chat_turn
 from adp.converters.kit.commands import set_status, shell_call
-from adp.converters.kit.drafts import ObservationDraft, StepDraft, merge_extra
+from adp.converters.kit.drafts import ObservationDraft, StepDraft, append_extra, merge_extra
 from adp.converters.kit.session import LogReader, SessionLog, first_item, inner, word
 from adp.converters.kit.source_object import SourceObject, embedded
 from adp.converters.kit.usage import UsageKeys, set_totals
@@ -46,7 +46,7 @@ class SweAgentRun(SessionLog):
             if all(same):  # the best one stands above its list, too
                 attempt.drop(*whole)
                 self.run.columns["attempt"] = number
-                self.run.extra.setdefault("attempts", []).append(attempt.rest())
+                append_extra(self.run.extra, "attempts", attempt.rest())
                 continue
             main = self.run
             self.run = main.branch(0, "attempt", agent_name=self.agent, attempt=number)

@@ -14,7 +14,7 @@ from msgspec import Raw
 
 from adp.converters.kit.blocks import call_columns
 from adp.converters.kit.chat import MessagePool, chat_message
-from adp.converters.kit.drafts import StepDraft, TrajectoryDraft, merge_extra
+from adp.converters.kit.drafts import StepDraft, TrajectoryDraft, append_extra, merge_extra
 from adp.converters.kit.key_tables import take_tools
 from adp.converters.kit.session import LogReader, SessionLog, inner
 from adp.converters.kit.source_object import SourceObject
@@ -151,7 +151,7 @@ class ToolBenchAnswer(SessionLog):
             self._input(node, step)
         step.columns.setdefault("native_id", str(place))
         if rest := source.rest():
-            step.extra.setdefault("nodes", []).append(rest)
+            append_extra(step.extra, "nodes", rest)
         return step if node.kind in _TURN else None
 
     def _add(self, node: AnswerNode, step: StepDraft | None) -> StepDraft:

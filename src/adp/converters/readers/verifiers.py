@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Raw
 
 from adp.converters.kit.chat import chat_message
-from adp.converters.kit.drafts import StepDraft, TrajectoryDraft, merge_extra
+from adp.converters.kit.drafts import StepDraft, TrajectoryDraft, append_extra, merge_extra
 from adp.converters.kit.key_tables import take_tools
 from adp.converters.kit.rewards import set_weighted
 from adp.converters.kit.session import LogReader, first_item, inner, word
@@ -155,7 +155,7 @@ class VerifiersRow(ResultRow):
         if start and end:
             columns["duration_ms"] = (end - start) * 1000
         if rest := call.rest():
-            step.extra.setdefault("calls", []).append(rest)
+            append_extra(step.extra, "calls", rest)
 
 
 def _query(nodes: Sequence[SourceObject], places: Sequence[int]) -> bytes:

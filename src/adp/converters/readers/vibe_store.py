@@ -13,7 +13,7 @@ from typing import ClassVar
 from msgspec import Raw
 
 from adp.converters.kit.blocks import call_columns
-from adp.converters.kit.drafts import StepDraft, merge_extra
+from adp.converters.kit.drafts import StepDraft, append_extra, merge_extra
 from adp.converters.kit.key_tables import take_columns
 from adp.converters.kit.session import LogReader, SessionLog
 from adp.converters.kit.source_object import SourceObject
@@ -194,7 +194,7 @@ class VibeStore(SessionLog):
         if "timestamp" not in step.columns:
             step.columns["native_id"] = entry.name("id")
             take_time(entry, step.columns, "createdAt")
-        step.extra.setdefault("entries", []).append(without(entry, "content", "text"))
+        append_extra(step.extra, "entries", without(entry, "content", "text"))
 
     def _result(self, message: SourceObject, source: SourceObject) -> None:
         message.drop("role")

@@ -64,6 +64,8 @@ def _exact(source: SourceObject) -> int | None:
 
 def _rename(source: SourceObject, names: Mapping[str, str]) -> None:
     for old, new in names.items():
+        if (earlier := source.values.get(new)) is not None:
+            source.values[f"{new}#2"] = earlier
         source.values[new] = source.values.pop(old)
 
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from msgspec import Raw
 
-from adp.converters.kit.drafts import StepDraft, merge_extra
+from adp.converters.kit.drafts import StepDraft, append_extra, merge_extra
 from adp.converters.kit.session import LogReader, SessionLog, inner, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.usage import UsageKeys, set_usage
@@ -159,7 +159,7 @@ class AcpSession(SessionLog):
             self.text = GrowingText(speaker, name, grown.step)
             self.blocks.content(raw, grown.step, content.path)
         if rest := source.rest():
-            grown.step.extra.setdefault("chunks", []).append(rest)
+            append_extra(grown.step.extra, "chunks", rest)
 
     def _set_message(self, speaker: str, source: SourceObject, update: SourceObject) -> None:
         """A whole message; one with the id of an earlier one stands in its place."""

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Raw
 
 from adp.converters.kit.blocks import call_columns
-from adp.converters.kit.drafts import ObservationDraft, StepDraft, merge_extra
+from adp.converters.kit.drafts import ObservationDraft, StepDraft, append_extra, merge_extra
 from adp.converters.kit.key_tables import exit_code
 from adp.converters.kit.logged_calls import LoggedCall, LoggedCalls
 from adp.converters.kit.session import SessionLog
@@ -57,7 +57,7 @@ class UpdatedCalls:
         status = update.text("status")
         if status is not None:
             if columns.get("status") is not None:
-                extra.setdefault("statuses", []).append(columns["status"])
+                append_extra(extra, "statuses", columns["status"])
             columns["status"] = status
         if update.first("content") == BRACKET:
             if (content := self._contents.get(id(known))) is not None:

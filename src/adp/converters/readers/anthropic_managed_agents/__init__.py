@@ -13,7 +13,7 @@ from typing import ClassVar
 from msgspec import Raw
 
 from adp.converters.kit.blocks import call_columns
-from adp.converters.kit.drafts import StepDraft
+from adp.converters.kit.drafts import StepDraft, append_extra
 from adp.converters.kit.lines import json_lines
 from adp.converters.kit.session import LogReader, SessionLog, word
 from adp.converters.kit.source_object import SourceObject, one_line
@@ -119,7 +119,7 @@ class ManagedSession(SessionLog):
         return self.turn
 
     def _add_event(self, source: SourceObject, turn: StepDraft) -> None:
-        turn.extra.setdefault("events", []).append({"type": self.kind, **source.rest_lines()})
+        append_extra(turn.extra, "events", {"type": self.kind, **source.rest_lines()})
 
     def agent_message(self, source: SourceObject) -> None:
         """Text of the agent."""
@@ -130,7 +130,7 @@ class ManagedSession(SessionLog):
         if set(source.values) - {"processed_at"} or turn.columns.get("timestamp") is None:
             self._add_event(source, turn)
         elif "processed_at" in source:
-            turn.extra.setdefault("processed_at", []).append(one_line(source.take("processed_at")))
+            append_extra(turn.extra, "processed_at", one_line(source.take("processed_at")))
 
     def thinking(self, source: SourceObject) -> None:
         """That the agent thought; seldom what."""

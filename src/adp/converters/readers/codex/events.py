@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adp.converters.kit.drafts import merge_extra
+from adp.converters.kit.drafts import append_extra, merge_extra
 from adp.converters.kit.session import word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
@@ -99,7 +99,7 @@ class Events:
         if role == "user":
             step.extra = rest
         else:
-            step.extra.setdefault("items", []).append(rest)
+            append_extra(step.extra, "items", rest)
 
     def _execution(self, kind: str, line: SourceObject, item: SourceObject) -> None:
         """The end of a call, or an event inside one."""

@@ -18,6 +18,7 @@ from adp.converters.kit.drafts import (
     ObservationDraft,
     StepDraft,
     TrajectoryDraft,
+    append_extra,
     merge_extra,
 )
 from adp.converters.kit.source_object import SourceObject
@@ -213,7 +214,7 @@ class Executions:
                 for name, value in columns.items():
                     observation.columns.setdefault(name, value)
                 if number or observation.columns.get("structured"):
-                    observation.extra.setdefault("events", []).append(rest)
+                    append_extra(observation.extra, "events", rest)
                 else:
                     observation.columns["structured"] = jsontext.text_of(rest)
 

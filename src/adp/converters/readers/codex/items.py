@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from adp.converters.kit.blocks import BlockReader, call_columns
-from adp.converters.kit.drafts import ObservationDraft, StepDraft, TrajectoryDraft
+from adp.converters.kit.drafts import ObservationDraft, StepDraft, TrajectoryDraft, append_extra
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
 from adp.converters.readers.codex.executions import Executions
@@ -98,7 +98,7 @@ class Items:
     def _add_rest(self, step: StepDraft, rest: dict[str, Any]) -> None:
         """Keep what is left of an item of a step that has several."""
         if rest or "items" in step.extra:
-            step.extra.setdefault("items", []).append(rest)
+            append_extra(step.extra, "items", rest)
 
     def message(self, line: SourceObject, item: SourceObject, place: int) -> tuple[StepDraft, None]:
         """A message of the user, of the model, or of Codex itself."""

@@ -14,7 +14,7 @@ from typing import ClassVar
 from msgspec import Raw
 
 from adp.converters.kit.blocks import call_columns, function_response
-from adp.converters.kit.drafts import ObservationDraft, StepDraft
+from adp.converters.kit.drafts import ObservationDraft, StepDraft, append_extra
 from adp.converters.kit.gemini_contents import take_outcome
 from adp.converters.kit.key_tables import take_columns
 from adp.converters.kit.session import LogReader, first_item, word
@@ -118,7 +118,7 @@ class GeminiSession(FoldedSession):
         if text:
             step.parts.reasoning(self.builder.text(text), thought.rest())
         else:
-            step.extra.setdefault("thoughts", []).append(thought.rest())
+            append_extra(step.extra, "thoughts", thought.rest())
 
     def _call(self, source: SourceObject, step: StepDraft) -> None:
         """A call, whose result stands in it."""
@@ -153,7 +153,7 @@ class GeminiSession(FoldedSession):
                     response.drop(key)
             function_response(self.blocks, response, draft)
             if left := part.rest():
-                draft.extra.setdefault("result", []).append(left)
+                append_extra(draft.extra, "result", left)
         take_outcome(source, draft, status)
 
     def note(self, source: SourceObject) -> None:

@@ -16,7 +16,7 @@ from adp.converters.exchanges.apis import ModelApis
 from adp.converters.exchanges.reader import REPLY_ONLY
 from adp.converters.exchanges.wrappers import Exchange, open_exchange
 from adp.converters.kit.conversations import Conversation, items_of, longest
-from adp.converters.kit.drafts import StepDraft, TrajectoryDraft, emit, merge_extra
+from adp.converters.kit.drafts import StepDraft, TrajectoryDraft, append_extra, emit, merge_extra
 from adp.converters.kit.session import LogReader, SessionLog
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
@@ -122,7 +122,7 @@ class Recording(SessionLog):
         known = self.known_values[id(conversation)]
         left = [Raw(rest) for it in messages if (rest := known.rest(it)) is not None]
         if left:
-            self.run.extra.setdefault("repeated", []).append(_list(left))
+            append_extra(self.run.extra, "repeated", _list(left))
 
     def _end(self, entry: SourceObject, exchange: Exchange, step: StepDraft | None) -> None:
         """Time, duration, and what is left of the entry, with the step of the reply."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from adp.converters.kit.blocks import call_columns
-from adp.converters.kit.drafts import StepDraft, merge_extra
+from adp.converters.kit.drafts import StepDraft, append_extra, merge_extra
 from adp.converters.kit.key_tables import take_columns
 from adp.converters.kit.session import SessionLog
 from adp.converters.kit.source_object import SourceObject
@@ -99,7 +99,7 @@ class LoopSteps:
         rest = source.rest()
         if isinstance(inner := rest.get("event"), dict) and isinstance(inner.get("part"), dict):
             del inner["part"]
-        step.extra.setdefault("events", []).append({"type": kind, **rest})
+        append_extra(step.extra, "events", {"type": kind, **rest})
 
     def _call(self, source: SourceObject, event: SourceObject) -> None:
         step = self._step(source, event)
