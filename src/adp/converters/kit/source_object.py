@@ -22,6 +22,7 @@ _MARK_START = 0xF4
 # Looked up once: these are called for each value of each object.
 _decode_object, _decode_array = jsontext.decode_object, jsontext.decode_array
 _decode_text, _decode_integer = jsontext.decode_text, msgspec.json.Decoder(int).decode
+_encode, _is_spaced = jsontext.encode, jsontext.has_usual_spaces
 
 
 class SourceObject:
@@ -47,14 +48,15 @@ class SourceObject:
             return
         values = self.values = _decode_object(raw)
         if len(raw) < _SMALL:
-            written = jsontext.encode(values)
-            if len(written) == len(raw) and written.isascii():
-                return  # a key that stands twice, and white space, would not be written again
+            written = _encode(values)
+            spaces = len(raw) - len(written)
+            if (not spaces or _is_spaced(raw, values, spaces)) and written.isascii():
+                return  # a key that stands twice would not be written again
         names = "".join(values)
         # As long as its keys and values say: nothing else is in it, as in most objects.
         size = len(names) + 4 * len(values) + sum(map(len, values.values())) + 1
         spaces = len(raw) - size
-        plain = not spaces or jsontext.has_usual_spaces(raw, values, spaces)
+        plain = not spaces or _is_spaced(raw, values, spaces)
         if not plain or not names.isascii():
             report_lost(raw, values, path, losses)
 
