@@ -239,7 +239,7 @@ def merge_extra(target: dict[str, Any], more: dict[str, Any]) -> None:
 
     A value that differs from the first one is kept in a list under ``key#2`` and so on.
     """
-    if not target:
+    if target.keys().isdisjoint(more):
         target.update(more)
         return
     for key, value in more.items():

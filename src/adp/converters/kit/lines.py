@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 from msgspec import Raw
@@ -20,7 +20,10 @@ _BETWEEN = b",\n"
 
 
 def log_lines(
-    record: RawRecord, builder: RowBuilder, losses: Losses
+    record: RawRecord,
+    builder: RowBuilder,
+    losses: Losses,
+    make: Callable[[Raw | bytes, str, Losses], SourceObject] = SourceObject,
 ) -> Iterator[tuple[SourceObject, str]]:
     """The objects of a log, and the text of each line that is none.
 
@@ -28,6 +31,7 @@ def log_lines(
         record: the lines as a JSON array, or one document.
         builder: is told when a line had to be sanitised.
         losses: takes lines that are no objects.
+        make: makes the object of a line, from its text and its path.
 
     Yields:
         An object and an empty text, or an object without keys and the text of the line.
@@ -43,7 +47,7 @@ def log_lines(
         data = raw if valid else _decodable(raw, builder)
         if data is not None and jsontext.first_byte(data) == BRACE:
             usable += 1
-            yield SourceObject(data, path, losses), ""
+            yield make(data, path, losses), ""
         else:
             why = "the line is no JSON" if data is None else "the line is no object"
             losses.add(path, f"{why}; its text is kept in an event")

@@ -22,6 +22,8 @@ _MARK_START = 0xF4
 # Looked up once: these are called for each value of each object.
 _decode_object, _decode_array = jsontext.decode_object, jsontext.decode_array
 _decode_text, _decode_integer = jsontext.decode_text, msgspec.json.Decoder(int).decode
+_encode, _is_spaced = jsontext.encode, jsontext.has_usual_spaces
+_NUMBER_MARK = jsontext.NUMBER_MARK
 
 
 class SourceObject:
@@ -47,14 +49,17 @@ class SourceObject:
             return
         values = self.values = _decode_object(raw)
         if len(raw) < _SMALL:
-            written = jsontext.encode(values)
-            if len(written) == len(raw) and written.isascii():
-                return  # a key that stands twice, and white space, would not be written again
+            written = _encode(values)
+            spaces = len(raw) - len(written)
+            if (not spaces or _is_spaced(raw, values, spaces)) and (
+                written.isascii() or "".join(values).isascii()
+            ):
+                return  # a key that stands twice would not be written again
         names = "".join(values)
         # As long as its keys and values say: nothing else is in it, as in most objects.
         size = len(names) + 4 * len(values) + sum(map(len, values.values())) + 1
         spaces = len(raw) - size
-        plain = not spaces or jsontext.has_usual_spaces(raw, values, spaces)
+        plain = not spaces or _is_spaced(raw, values, spaces)
         if not plain or not names.isascii():
             report_lost(raw, values, path, losses)
 
@@ -82,7 +87,7 @@ class SourceObject:
             text: str = _decode_text(raw)
         except msgspec.ValidationError:
             return ""
-        return "" if text and text[0] == jsontext.NUMBER_MARK else text
+        return "" if text and text[0] == _NUMBER_MARK else text
 
     def words(self, key: str) -> list[str]:
         """The strings of the list under a key, which stays there."""
@@ -103,7 +108,7 @@ class SourceObject:
                 text: str = _decode_text(raw)
             except msgspec.ValidationError:
                 continue
-            if text and text[0] == jsontext.NUMBER_MARK:
+            if text and text[0] == _NUMBER_MARK:
                 continue
             del self.values[key]
             return text
@@ -283,7 +288,7 @@ class SourceObject:
 
     def drop_text(self, key: str, text: Any) -> None:
         """Take away a string that repeats a text which is kept; a value of another type stays."""
-        if text is not None and self.first(key) == QUOTE and self.word(key) == text:
+        if text is not None and self.word(key) == text and (text or self.first(key) == QUOTE):
             del self.values[key]
 
     def rest(self) -> dict[str, Any]:

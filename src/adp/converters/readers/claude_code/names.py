@@ -69,7 +69,10 @@ CONSTANT = (
 )  # fmt: skip
 """Values that nearly every record repeats."""
 
-NULL_KEYS = ("stop_sequence", "stop_details", "container", "context_management", "diagnostics")
+NULL_KEYS = (
+    *("stop_sequence", "stop_details", "container", "context_management", "diagnostics"),
+    "stop_reason",
+)
 """Keys of messages that are null nearly always."""
 
 EXIT_CODE = re.compile(r"(?:Error: )?Exit code (\d{1,9})(?![\w.])")

@@ -30,7 +30,7 @@ from adp.converters.readers.claude_code.notes import ClaudeNotes
 from adp.converters.readers.claude_code.records import TRUE, blocks_of, place_of, set_origin
 from adp.converters.readers.claude_code.tokens import set_tokens
 from adp.converters.readers.claude_code.tree import lines_of
-from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE
+from adp.converters.reading import BRACE, BRACKET, NULL, NULL_VALUE, QUOTE
 from adp_schema import jsontext
 from adp_schema.model import Columns
 
@@ -213,7 +213,9 @@ class ClaudeSession(ClaudeNotes):
         """What each block of a response says again; the last one is right."""
         for key, word in (("role", "assistant"), ("type", "message")):
             message.drop_text(key, word)
-        message.drop(*(key for key in (*NULL_KEYS, "stop_reason") if message.first(key) == NULL))
+        for key in NULL_KEYS:
+            if message.values.get(key) == NULL_VALUE:
+                message.drop(key)
         effort = source.text("effort")
         columns = {
             "stop_reason": message.text("stop_reason"),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
+from typing import ClassVar, Literal
 
+import msgspec
 from msgspec import Raw
 
+from adp.converters.kit.lines import log_lines
 from adp.converters.kit.repeats import Repeats
 from adp.converters.kit.session import SessionLog, inner, word
 from adp.converters.kit.source_object import SourceObject
@@ -17,6 +19,7 @@ from adp.converters.readers.codex.session_meta import CopiedContext, take_meta
 from adp.converters.readers.codex.turns import rest_of
 from adp.converters.reading import BRACE, BRACKET, QUOTE
 from adp_schema import jsontext
+from adp_schema.losses import Losses
 from adp_schema.protocols import Match
 
 TYPES = frozenset(
@@ -45,9 +48,7 @@ class CodexLines(SessionLog):
 
     def sources(self) -> Iterator[tuple[SourceObject, str]]:
         """The lines, each with what it is about under ``payload``."""
-        for source, broken in super().sources():
-            _put_payload(source)
-            yield source, broken
+        return log_lines(self.record, self.builder, self.losses, _line_object)
 
     def kind_of(self, source: SourceObject) -> str:
         """The type of a line; of flat files what it is by its keys."""
@@ -112,6 +113,43 @@ class CodexLines(SessionLog):
             payload.drop("turn_id")
 
 
+class UsualLine(msgspec.Struct, forbid_unknown_fields=True):
+    """A line in the form that nearly all have: it is decoded at once with its payload."""
+
+    timestamp: Raw
+    type: Literal["response_item", "event_msg"]
+    payload: dict[str, Raw]
+
+
+_decode_usual = msgspec.json.Decoder(UsualLine).decode
+_LONGEST = 4096
+"""Of longer lines the texts are most of the work."""
+
+
+def _line_object(raw: Raw | bytes, path: str, losses: Losses) -> SourceObject:
+    """A line, with what it is about under ``payload``."""
+    usual = _usual_line(raw) if len(raw) < _LONGEST else None
+    if usual is None:
+        source = SourceObject(raw, path, losses)
+        _put_payload(source)
+        return source
+    source, payload = SourceObject(None, path, losses), SourceObject(None, "", losses)
+    source.values = {"timestamp": usual.timestamp, "type": _TYPES[usual.type]}
+    payload.path, payload.values = f"{path}.payload", usual.payload
+    source.adopt("payload", payload)
+    return source
+
+
+def _usual_line(raw: Raw | bytes) -> UsualLine | None:
+    """A line in the usual form; None for one with other keys, spaces, or a key that is lost."""
+    try:
+        line = _decode_usual(raw)
+    except msgspec.ValidationError:
+        return None
+    named = bool(line.payload) and "".join(line.payload).isascii()
+    return line if named and jsontext.encode(line) == bytes(raw) else None
+
+
 _COMPLETED = ("item_started", "item_completed")
 
 
@@ -121,9 +159,10 @@ def _put_payload(source: SourceObject) -> None:
     Some write a payload as ``item``, the protocol of the program writes events as ``msg``, and a
     completed item may be the line itself.
     """
-    kind, values = source.word("type"), source.values
+    values = source.values
     if "payload" in values:
         return
+    kind = source.word("type")
     if kind in TYPES and source.first("item") == BRACE:
         values["payload"] = values.pop("item")
     elif kind in _COMPLETED and source.first("item") == BRACE:
@@ -134,6 +173,7 @@ def _put_payload(source: SourceObject) -> None:
 
 
 _EVENT = Raw(b'"event_msg"')
+_TYPES = {"response_item": Raw(b'"response_item"'), "event_msg": _EVENT}
 
 
 def match_of(record: Mapping[str, Raw]) -> Match:

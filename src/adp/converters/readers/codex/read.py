@@ -82,10 +82,11 @@ class CodexSession(CodexLines):
             kinds.append(self._look(len(kinds), source))
             sources.append((source, broken))
         sources.reverse()
+        steps = self.run.steps
         for place, kind in enumerate(kinds):
             source, broken = sources.pop()  # and forgotten then: its memory is used again
             self._place = place
-            before = len(self.run.steps)
+            before = len(steps)
             if (copied := self.copied.holds(source, kind)) != self.copied.last:
                 self.turns.end()
             self.copied.last = copied
@@ -93,7 +94,7 @@ class CodexSession(CodexLines):
                 self.entry(source, broken)
             else:
                 self.line_of_kind(source, kind)
-            for step in self.run.steps[before:] if copied else ():
+            for step in steps[before:] if copied else ():
                 step.columns["is_copied_context"] = True
 
     def _look(self, place: int, source: SourceObject) -> str:

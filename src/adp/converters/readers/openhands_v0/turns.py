@@ -167,9 +167,10 @@ def drop_known(args: SourceObject, call: CallDraft) -> None:
     """Drop the arguments of an action that its call has with the same value."""
     text = call.columns.get("arguments")
     known = embedded(text, args.path, args.losses).values if text else {}
-    for key in [key for key, value in args.values.items() if key in known]:
-        if _plain(known[key]) == _plain(args.values[key]):
-            args.drop(key)
+    for key, value in [*args.values.items()]:
+        same = known.get(key)
+        if same is not None and (same == value or _plain(same) == _plain(value)):
+            del args.values[key]
 
 
 def _plain(raw: Raw) -> Any:

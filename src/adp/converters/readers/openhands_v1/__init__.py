@@ -83,11 +83,12 @@ class OpenHandsSdkLog(SdkTurns):
         events: list[tuple[SourceObject, str]] = []
         leaf = ""
         for source, broken in self.sources():
-            if self.kind_of(source) == "State":
+            kind = self.kind_of(source)
+            if kind == "State":
                 leaf = source.word("leaf_event_id") or leaf
                 self.entry(source, broken)
                 continue
-            if source.word("kind") == "ConversationStateUpdateEvent":
+            if kind == "ConversationStateUpdateEvent":
                 # Sums grow in the order of the log, whatever branch an event is on.
                 self._grown[len(events)] = self._spent.grown(self._sums(source))
             events.append((source, broken))
