@@ -118,7 +118,8 @@ class OtlpLog(SpanLog):
         listed = next((key for key in _SCOPES if resource.first(key) == BRACKET), _SCOPES[0])
         for scope in resource.objects(listed):
             keys = [it for it in ("scope", "instrumentationLibrary") if it in scope]
-            also = shared | {"scope": plain_attributes(scope, key) for key in keys}
+            about = [plain_attributes(scope, key) for key in keys]
+            also = {**shared, "scope": about[-1]} if about else shared
             rows = scope.objects(items) or scope.objects("log_records")
             if not rows and "scope" in also:
                 self.left.append(("scope", also["scope"]))
@@ -129,8 +130,7 @@ class OtlpLog(SpanLog):
                     self.records.append((source, also))
             self.left.extend(scope.rest().items())
         self.left.extend(resource.rest().items())
-        if len(self.spans) + len(self.records) == before:
-            self.left.extend(shared.items())
+        self.left += shared.items() if len(self.spans) + len(self.records) == before else ()
 
     def _place_records(self) -> None:
         """Records of logs become events of their span, or spans where there is none."""
