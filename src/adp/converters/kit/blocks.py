@@ -152,7 +152,7 @@ class BlockReader:
 
     def _usual(self, raw: Raw | None) -> list[UsualBlock] | None:
         """The blocks of a list in the usual forms; None when they are read key by key."""
-        if raw is None or memoryview(raw)[0] != BRACKET or type(self) is not BlockReader:
+        if not raw or memoryview(raw)[0] != BRACKET or type(self) is not BlockReader:
             return None  # who derives a reader of their own may read any block differently
         return usual_blocks(raw, self.usual) if TYPES.isdisjoint(self.renamed) else None
 
