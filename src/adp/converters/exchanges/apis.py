@@ -11,9 +11,9 @@ from typing import Any
 
 from msgspec import Raw
 
+from adp.converters.exchanges.conversations import items_of
 from adp.converters.kit.blocks import BlockReader
 from adp.converters.kit.chat_messages import ChatMessages
-from adp.converters.kit.conversations import items_of
 from adp.converters.kit.drafts import StepDraft, TrajectoryDraft
 from adp.converters.kit.gemini_contents import GeminiContents
 from adp.converters.kit.key_tables import take_tools

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 
 from msgspec import Raw
 
+from adp.converters.exchanges.conversations import items_of
+from adp.converters.exchanges.langchain_messages import read_message, role_of
 from adp.converters.kit.chat_messages import ChatMessages
-from adp.converters.kit.conversations import items_of
 from adp.converters.kit.drafts import TrajectoryDraft, emit
-from adp.converters.kit.langchain_messages import read_message, role_of
 from adp.converters.kit.session import LogReader, SessionLog, word
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_end

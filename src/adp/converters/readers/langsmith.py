@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from msgspec import Raw
 
+from adp.converters.exchanges.langchain_messages import role_of
 from adp.converters.kit.drafts import TrajectoryDraft
-from adp.converters.kit.langchain_messages import role_of
 from adp.converters.kit.lines import log_lines
 from adp.converters.kit.session import word
 from adp.converters.kit.source_object import SourceObject

@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 from msgspec import Raw
 
 from adp.converters.exchanges.apis import ModelApis
+from adp.converters.exchanges.conversations import items_of
 from adp.converters.exchanges.reader import ExchangeLog, ExchangeReader
-from adp.converters.kit.conversations import items_of
 from adp.converters.kit.responses_items import CALLS, RESULTS
 from adp.converters.kit.session import word
 from adp.converters.kit.source_object import SourceObject

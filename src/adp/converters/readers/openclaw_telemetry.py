@@ -14,8 +14,8 @@ from typing import Any
 
 from msgspec import Raw
 
+from adp.converters.exchanges.conversations import message_key
 from adp.converters.kit.blocks import call_columns
-from adp.converters.kit.conversations import message_key
 from adp.converters.kit.drafts import CallDraft, StepDraft, TrajectoryDraft, emit, merge_extra
 from adp.converters.kit.session import LogReader, word
 from adp.converters.kit.source_object import SourceObject

@@ -13,10 +13,10 @@ from typing import Any
 
 from msgspec import Raw
 
+from adp.converters.exchanges.langchain_messages import role_of
 from adp.converters.kit.chat import RESULTS, SOURCES, add_call
 from adp.converters.kit.chat_messages import ChatMessages
 from adp.converters.kit.drafts import ObservationDraft, StepDraft, TrajectoryDraft
-from adp.converters.kit.langchain_messages import role_of
 from adp.converters.kit.responses_items import CALLS, ResponseItems
 from adp.converters.kit.responses_items import RESULTS as ANSWERS
 from adp.converters.kit.source_object import SourceObject

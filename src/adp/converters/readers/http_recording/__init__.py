@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 from msgspec import Raw
 
 from adp.converters.exchanges.apis import ModelApis
+from adp.converters.exchanges.conversations import Conversation, items_of, longest
 from adp.converters.exchanges.reader import REPLY_ONLY
 from adp.converters.exchanges.wrappers import Exchange, open_exchange
-from adp.converters.kit.conversations import Conversation, items_of, longest
 from adp.converters.kit.drafts import StepDraft, TrajectoryDraft, append_extra, emit, merge_extra
 from adp.converters.kit.session import LogReader, SessionLog
 from adp.converters.kit.source_object import SourceObject

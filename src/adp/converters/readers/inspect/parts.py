@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Raw
 
-from adp.converters.kit.conversations import message_key
+from adp.converters.exchanges.conversations import message_key
 from adp.converters.kit.drafts import CallDraft, ObservationDraft, merge_extra
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.times import take_time
