@@ -28,6 +28,8 @@ def test_messages_calls_and_results(rows):
     assert rows.count("steps", "kind = 'llm_turn'") == len(turns)
     assert rows.total("tokens_in") == sum(turn["usage"]["prompt_tokens"] for turn in turns)
     assert rows.value("select reasoning from steps where step = 1") == "A command first."
+    order = "select content from steps where step = 1 and content is not null"
+    assert not rows.all(order), "reasoning, text and calls stand in this order, which is the usual"
 
 
 def test_the_session(rows):

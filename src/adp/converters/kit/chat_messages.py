@@ -98,13 +98,17 @@ class ChatMessages:
         if role not in _PLAIN:
             draft.extra.setdefault("role", role)
 
-    def assistant(self, source: SourceObject) -> StepDraft:
-        """Add a model's turn, of which a compaction inside it makes two."""
+    def assistant(self, source: SourceObject, step: StepDraft | None = None) -> StepDraft:
+        """Add a model's turn, of which a compaction inside it makes two.
+
+        Args:
+            source: the message.
+            step: the turn where it has begun already, such as with its reasoning.
+        """
         if source.word("role") == "assistant":
             source.drop("role")
         blocks = source.copy().objects("content")
         content = source.take("content")
-        step = None
         if any(block.word("type") == "compaction" for block in blocks):
             for block in blocks:
                 if block.word("type") == "compaction":

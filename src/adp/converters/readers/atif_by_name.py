@@ -51,7 +51,7 @@ class AtifByName(Format):
         source = SourceObject(data, "$", losses)
         items = {name: raw for name, raw in source.values.items() if _is_trajectory(raw)}
         if not items:
-            raise RecordError("there are no trajectories")
+            raise RecordError("none of its values is a trajectory, with a list of steps")
         source.drop(*items)
         others = {"members": source.rest()} if source else {}
         parents = _parents(items)

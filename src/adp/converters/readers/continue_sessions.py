@@ -8,7 +8,7 @@ the answer, in the role ``thinking``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from msgspec import Raw
 
@@ -85,17 +85,15 @@ class ContinueSession(SessionLog):
         model = usage.word("model") or None
         columns = {"model": model or self.run.columns.get("agent_model")}
         take_usage(message, "usage", columns, OPENAI)
-        thought, steps = self._thought, self.run.steps
-        # The answer takes the reasoning before it, unless a result stands between them.
-        if thought is None or steps[-1] is not thought or thought.observations:
+        thought, self._thought = self._thought, None
+        # The answer goes on with the reasoning before it, unless a result stands between them.
+        if thought is not None and (self.run.steps[-1] is not thought or thought.observations):
             thought = None
-        else:
-            steps.pop()
-        step = self._chat.assistant(message)
+        about: dict[str, Any] = {}
         if thought is not None:
-            text = thought.parts.columns().get("reasoning", "")
-            step.parts.reasoning(text)
-            merge_extra(step.extra, {"thinking": thought.extra} if thought.extra else {})
+            about, thought.extra = thought.extra, {}
+        step = self._chat.assistant(message, thought)
+        merge_extra(step.extra, {"thinking": about} if about else {})
         step.columns.update(columns)
         if model is not None:
             self.set_model(step, model)
