@@ -1,0 +1,30 @@
+"""The dialects: name -> module and object, imported when they are asked for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from adp.converters.text_calls.dialect import Dialect
+from adp_schema.errors import UsageError, unknown_name
+
+_PACKAGE = "adp.converters.text_calls.dialects"
+
+DIALECTS: tuple[str, ...] = ("react",)
+"""Names of the dialects, and of their modules. Earlier ones win when two claim as many turns."""
+
+
+def dialect(name: str) -> Dialect:
+    """A dialect by its name.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if name not in DIALECTS:
+        raise UsageError(unknown_name("dialect", name, DIALECTS))
+    result: Dialect = import_module(f"{_PACKAGE}.{name}").DIALECT
+    return result
+
+
+def dialects() -> list[Dialect]:
+    """All dialects."""
+    return [dialect(name) for name in DIALECTS]
