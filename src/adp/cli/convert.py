@@ -74,6 +74,13 @@ def convert(
         typer.Option(metavar="OLD", help="Leave out what this earlier store holds already."),
     ] = None,
     follow_links: FollowLinks = False,
+    dialect: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Grammar of the actions in texts, or none; see: adp formats --dialects.",
+        ),
+    ] = None,
     max_record_bytes: MaxRecordBytes = RECORD_BYTES,
     max_depth: MaxDepth = MAX_DEPTH,
     max_decompressed_bytes: MaxDecompressedBytes = FILE_BYTES,
@@ -96,6 +103,7 @@ def convert(
         limits=ConvertLimits(max_record_bytes, max_depth, max_decompressed_bytes),
         since=since,
         follow_links=follow_links,
+        dialect=dialect,
     )
     if not as_json:
         list_sessions(sources)
@@ -129,12 +137,31 @@ def report(manifest: Manifest, out: str) -> None:
         were = "record was" if rejected == 1 else "records were"
         line = f"{rejected:,} {were} REJECTED; look at {'it' if rejected == 1 else 'them'} with"
         say(f"{line}: adp rejects {out}", "bold red")
+    for line in parsed_lines(manifest):
+        say(line)
     if line := kept_line(kept_as_text(Path(out), manifest), out):
         say(line, "yellow")
     top("reason", manifest.reasons)
     print_losses(manifest.losses)
     top("kept, not understood", manifest.unknown)
     say(f"next: adp info {out}")
+
+
+def parsed_lines(manifest: Manifest) -> list[str]:
+    """What was read from texts, a line a dialect."""
+    counts: dict[str, dict[str, int]] = {}
+    for key, count in manifest.parsed.items():
+        name, what = key.split(": ")
+        counts.setdefault(name, {})[what] = count
+    return [_parsed_line(name, count) for name, count in counts.items()]
+
+
+def _parsed_line(name: str, count: dict[str, int]) -> str:
+    calls = counted(count.get("calls", 0), "call")
+    results = count.get("results", 0) - count.get("unlinked", 0)
+    left = count.get("left", 0)
+    more = f"; {counted(left, 'turn')} that {'looks' if left == 1 else 'look'} like it left as text"
+    return f"{name}: {calls} read from texts, {results:,} with a result{more if left else ''}"
 
 
 def kept_line(kept: KeptAsText, out: str) -> str:
