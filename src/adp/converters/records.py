@@ -70,9 +70,9 @@ class RecordWriter:
         for trajectory in with_branches(self._numbered(trajectories), self._converter.embeds):
             if self._converter.name != ATIF:
                 without_made(trajectory)
+            self._pairs.hang(trajectory)
             if trajectory.source_format == self._converter.name:
                 restore(trajectory, self._losses)
-            self._pairs.hang(trajectory)
             reason = None if self._rows else self._no_row(trajectory)
             if reason is None and self._is_empty(trajectory):
                 record = None

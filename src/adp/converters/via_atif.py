@@ -63,9 +63,7 @@ def without_form(text: str | None, shape: dict[str, Any] | None = None) -> str |
         shape: the form that it gets.
     """
     values = {} if text is None else jsontext.decode_object(text.encode("utf-8"))
-    kept: dict[str, Any] = {
-        name: value for name, value in values.items() if name not in _FORM_KEYS
-    }
+    kept: dict[str, Any] = {name: value for name, value in values.items() if name not in _FORM_KEYS}
     if shape:
         kept["$shape"] = shape
     return jsontext.text_of(kept) if kept else None

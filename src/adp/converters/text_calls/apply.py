@@ -4,7 +4,7 @@ Nothing is taken out of a text: a step keeps it whole, and its calls say by span
 What the rows had before is noted under ``$parsed`` of ``extra``, so that
 `adp.converters.text_calls.restore` can give the trajectory back as it was read:
 
-- of a step: ``dialect``; ``thoughts`` and ``answer``, the spans of what is neither a call nor prose;
+- of a step: ``dialect``; ``thoughts`` and ``answer``, the spans of what is no call and no prose;
   ``reasoning``, what the column held before; ``left``, why something was left in the text;
   ``joined`` for a step that was cut off from the text of the one before.
 - of an observation: ``before`` and ``after``, the characters around its text; ``step``, the columns
@@ -22,7 +22,7 @@ from itertools import pairwise
 from typing import Any
 
 from adp.converters.text_calls.dialect import Dialect, ParsedCall, ParsedResult, ParsedTurn, Span
-from adp.converters.text_calls.numbering import StepNumbers, change_pair
+from adp.converters.text_calls.numbering import StepNumbers, pair_changes
 from adp.converters.text_calls.offered import tool_names
 from adp.converters.text_calls.thoughts import with_thoughts
 from adp_schema.builder import RowBuilder
@@ -33,6 +33,9 @@ from adp_schema.row_changes import TrajectoryRows
 
 _OBSERVED = ("timestamp", "timestamp_text", "timestamp_zone_known", "content", "reward")
 """Columns of a step that an observation has, too."""
+
+_FURTHER = ("source", "kind", "actor")
+"""Columns that a step cut off from the text of another one has from it."""
 
 _ANSWERING = ("user", "environment")
 
@@ -86,7 +89,7 @@ class TextParser:
         builder.change(self.change)
         if self.numbers:
             for pair in builder.made("pairs"):
-                change_pair(pair, self.numbers)
+                pair.update(pair_changes(pair, self.numbers))
 
     def change(self, run: TrajectoryRows) -> None:
         """Parse the texts of a trajectory; its rows are changed in place."""
@@ -182,7 +185,13 @@ class _ChangedRun:
         unseen = step.get("kind") == "event" or step.get("visibility") == "none"
         if not unseen:
             self._waiting = _Waiting()
-        if step["source"] != "agent" or not text or calls or _is_parsed(step) or step.get("content"):
+        if (
+            step["source"] != "agent"
+            or not text
+            or calls
+            or _is_parsed(step)
+            or step.get("content")
+        ):
             self._emit(step)
             for call in calls:
                 call["step"] = step["step"]
@@ -201,7 +210,7 @@ class _ChangedRun:
                 self._emit(step)
                 self._turn(step, words, {})
             elif piece.source == "agent":
-                further = {name: step[name] for name in ("source", "kind", "actor") if name in step}
+                further: Columns = {name: step[name] for name in _FURTHER if name in step}
                 further["text"] = words
                 self._emit(further)
                 self._turn(further, words, {"joined": True})
@@ -252,8 +261,8 @@ class _ChangedRun:
             parsed["thoughts"] = [[*thought.span, *thought.words] for thought in turn.thoughts]
             if step.get("reasoning") is not None:
                 parsed["reasoning"] = step["reasoning"]
-            words = [step.get("reasoning"), *(text[slice(*it.words)] for it in turn.thoughts)]
-            step["reasoning"] = JOINT.join(word for word in words if word)
+            pieces = [step.get("reasoning"), *(text[slice(*it.words)] for it in turn.thoughts)]
+            step["reasoning"] = JOINT.join(piece for piece in pieces if piece)
 
     # ---- results ---------------------------------------------------------------------------
 
@@ -279,7 +288,7 @@ class _ChangedRun:
         return True
 
     def _observation(self, observation: Columns) -> None:
-        """An observation that was one before: linked or cut, when it is the result of a parsed call."""
+        """An observation that was one before; linked or cut when it is a parsed call's result."""
         observation["step"] = max(self._next - 1, -1)
         linked = observation.get("call_step")
         if linked is not None:

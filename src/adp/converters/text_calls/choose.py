@@ -1,8 +1,8 @@
 """Which dialect a file has: the one in which most turns of its first records act.
 
-A chat that only talks about tools has none. So more is asked for than texts that look like actions:
-most turns of the agent must act, and either the prompts must teach the dialect or the turns after the
-actions must begin as its results do.
+A chat that only talks about tools has none. So more is asked for than texts that look like
+actions: most turns of the agent must act, and either the prompts must teach the dialect or the
+turns after the actions must begin as its results do.
 """
 
 from __future__ import annotations

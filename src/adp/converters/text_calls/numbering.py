@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from adp_schema.model import Columns
 
@@ -66,15 +68,17 @@ _SIDES = {
 }
 
 
-def change_pair(pair: Columns, numbers: dict[str, StepNumbers]) -> None:
-    """Put new numbers into a preference pair.
+def pair_changes(pair: Mapping[str, Any], numbers: Mapping[str, StepNumbers]) -> Columns:
+    """The columns of a preference pair that get new numbers.
 
     Args:
-        pair: its row.
+        pair: its columns.
         numbers: trajectory id -> new numbers of its steps.
     """
+    changes: Columns = {}
     for name, columns in _SIDES.items():
         side = numbers.get(pair.get(name) or "")
-        for column in columns if side is not None else ():
-            if side is not None and pair.get(column) is not None:
-                pair[column] = side.border(pair[column])
+        if side is not None:
+            numbered = {column: pair.get(column) for column in columns}
+            changes |= {it: side.border(old) for it, old in numbered.items() if old is not None}
+    return changes

@@ -7,16 +7,17 @@ into the text in its place, and all other characters stay as they are.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 from adp.converters.text_calls.dialect import Dialect, ParsedCall, Span
-from adp.converters.text_calls.numbering import StepNumbers
+from adp.converters.text_calls.numbering import StepNumbers, pair_changes
 from adp.converters.text_calls.offered import tool_names
 from adp.converters.text_calls.registry import dialect
 from adp_schema.extra_column import unpack, without_parsed
 from adp_schema.losses import Losses
-from adp_schema.model import Observation, Step, ToolCall, Trajectory
+from adp_schema.model import Observation, Pair, Step, ToolCall, Trajectory
 
 _RESULT_COLUMNS = ("name", "is_error", "exit_code")
 _NOT_WRITTEN = "the dialect {} has no way to write it; the text keeps what it said"
@@ -31,29 +32,40 @@ def restore(run: Trajectory, losses: Losses) -> None:
         run: the trajectory.
         losses: takes edits that a text cannot show.
     """
-    numbers: dict[str | None, StepNumbers] = {}
+    numbers: dict[str, StepNumbers] = {}
     _restore(run, losses, numbers)
+    if numbers:
+        pairs = {id(pair): pair for pair in _pairs(run)}
+        for pair in pairs.values():
+            for column, value in pair_changes(pair.__dict__, numbers).items():
+                setattr(pair, column, value)
 
 
-def _restore(run: Trajectory, losses: Losses, numbers: dict[str | None, StepNumbers]) -> None:
+def _pairs(run: Trajectory) -> Iterator[Pair]:
+    yield from run.pairs
+    for branch in run.branches:
+        yield from _pairs(branch)
+
+
+def _restore(run: Trajectory, losses: Losses, numbers: dict[str, StepNumbers]) -> None:
     parsed = unpack(run.extra).parsed
     for column in parsed.get("columns", ()):
         setattr(run, column, None)
     run.extra = without_parsed(run.extra)
-    parent = numbers.get(run.parent_id)
+    parent = numbers.get(run.parent_id or "")
     if parent is not None and run.parent_step is not None:
         run.parent_step = parent.border(run.parent_step)
     if parent is not None or any(map(_is_parsed, run.steps)):
         restored = _RestoredRun(run, losses)
         restored.go()
-        numbers[run.trajectory_id] = restored.numbers
+        numbers[run.trajectory_id or ""] = restored.numbers
     for branch in run.branches:
         _restore(branch, losses, numbers)
 
 
 def _is_parsed(step: Step) -> bool:
-    rows = (step, *step.observations)
-    return any('"$parsed"' in row.extra for row in rows if row.extra is not None)
+    texts = [step.extra, *(observation.extra for observation in step.observations)]
+    return any('"$parsed"' in text for text in texts if text is not None)
 
 
 class _RestoredRun:
@@ -207,9 +219,7 @@ def _matched(there: tuple[ParsedCall, ...], rows: list[ToolCall]) -> dict[int, T
     if len(there) == len(rows):
         return dict(enumerate(rows))
     spans = {(row.span_start, row.span_end): row for row in rows}
-    return {
-        index: spans[call.span] for index, call in enumerate(there) if call.span in spans
-    }
+    return {index: spans[call.span] for index, call in enumerate(there) if call.span in spans}
 
 
 def _wanted(call: ParsedCall, row: ToolCall) -> ParsedCall | None:
