@@ -84,6 +84,10 @@ def convert(
     max_record_bytes: MaxRecordBytes = RECORD_BYTES,
     max_depth: MaxDepth = MAX_DEPTH,
     max_decompressed_bytes: MaxDecompressedBytes = FILE_BYTES,
+    recipe: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="YAML that describes a data set; may be given again."),
+    ] = None,
     as_json: JsonCounts = False,
 ) -> None:
     """Convert traces, logs and data sets into a store.
@@ -104,6 +108,7 @@ def convert(
         since=since,
         follow_links=follow_links,
         dialect=dialect,
+        recipes=tuple(recipe or ()),
     )
     if not as_json:
         list_sessions(sources)
