@@ -10,7 +10,8 @@ import typer
 
 from adp.cli.losses_text import print_losses
 from adp.cli.manifest_text import equation, row_counts, stored, summary, top
-from adp.cli.options import FollowLinks, JsonCounts, Workers
+from adp.cli.options import DialectName, FollowLinks, JsonCounts, Workers
+from adp.cli.parsed_text import parsed_lines
 from adp.cli.text import (
     console,
     counted,
@@ -30,9 +31,17 @@ from adp_schema.manifest import Manifest
 
 EPILOG = epilog("adp convert logs/ -o my_store", 2, 3, 4, 5, 9)
 
+RecipeFiles = Annotated[
+    list[str] | None,
+    typer.Option(metavar="FILE", help="YAML that describes a data set; may be given again."),
+]
 MaxRecordBytes = Annotated[int, typer.Option(min=1, metavar="N", help="Reject larger records.")]
 MaxDepth = Annotated[
     int, typer.Option(min=1, max=MAX_DEPTH, metavar="N", help="Reject deeper nesting.")
+]
+DatasetName = Annotated[str | None, typer.Option(metavar="NAME", help="Name of the data set.")]
+LicenseName = Annotated[
+    str | None, typer.Option("--license", metavar="LICENSE", help="License of the content.")
 ]
 MaxDecompressedBytes = Annotated[
     int, typer.Option(min=1, metavar="N", help="Of a compressed file read no more than this.")
@@ -63,31 +72,18 @@ def convert(
     keep_raw: Annotated[
         bool, typer.Option("--keep-raw", help="Keep the raw records in the store as well.")
     ] = False,
-    dataset: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of the data set.")
-    ] = None,
-    license_name: Annotated[
-        str | None, typer.Option("--license", metavar="LICENSE", help="License of the content.")
-    ] = None,
+    dataset: DatasetName = None,
+    license_name: LicenseName = None,
     since: Annotated[
         str | None,
         typer.Option(metavar="OLD", help="Leave out what this earlier store holds already."),
     ] = None,
     follow_links: FollowLinks = False,
-    dialect: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Grammar of the actions in texts, or none; see: adp formats --dialects.",
-        ),
-    ] = None,
+    dialect: DialectName = None,
     max_record_bytes: MaxRecordBytes = RECORD_BYTES,
     max_depth: MaxDepth = MAX_DEPTH,
     max_decompressed_bytes: MaxDecompressedBytes = FILE_BYTES,
-    recipe: Annotated[
-        list[str] | None,
-        typer.Option(metavar="FILE", help="YAML that describes a data set; may be given again."),
-    ] = None,
+    recipe: RecipeFiles = None,
     as_json: JsonCounts = False,
 ) -> None:
     """Convert traces, logs and data sets into a store.
@@ -150,23 +146,6 @@ def report(manifest: Manifest, out: str) -> None:
     print_losses(manifest.losses)
     top("kept, not understood", manifest.unknown)
     say(f"next: adp info {out}")
-
-
-def parsed_lines(manifest: Manifest) -> list[str]:
-    """What was read from texts, a line a dialect."""
-    counts: dict[str, dict[str, int]] = {}
-    for key, count in manifest.parsed.items():
-        name, what = key.split(": ")
-        counts.setdefault(name, {})[what] = count
-    return [_parsed_line(name, count) for name, count in counts.items()]
-
-
-def _parsed_line(name: str, count: dict[str, int]) -> str:
-    calls = counted(count.get("calls", 0), "call")
-    results = count.get("results", 0) - count.get("unlinked", 0)
-    left = count.get("left", 0)
-    more = f"; {counted(left, 'turn')} that {'looks' if left == 1 else 'look'} like it left as text"
-    return f"{name}: {calls} read from texts, {results:,} with a result{more if left else ''}"
 
 
 def kept_line(kept: KeptAsText, out: str) -> str:

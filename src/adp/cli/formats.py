@@ -12,6 +12,9 @@ EPILOG = epilog("adp formats", 2)
 
 
 def formats(
+    dialects: Annotated[
+        bool, typer.Option("--dialects", help="List the grammars of actions in texts.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the formats as JSON.")] = False,
     datasets: Annotated[
         bool, typer.Option("--datasets", help="List the data sets that have a recipe instead.")
@@ -23,7 +26,10 @@ def formats(
     what is trained.
     """
     if datasets:
-        _list_datasets(as_json=as_json)
+        list_datasets(as_json=as_json)
+        return
+    if dialects:
+        list_dialects(as_json=as_json)
         return
     from adp.converters.registry import formats as known
     from adp.converters.user_format import is_written
@@ -50,8 +56,8 @@ def formats(
     print_table(heads, rows_of_trainers, fold=["name", "title"])
 
 
-def _list_datasets(*, as_json: bool) -> None:
-    """Print the data sets that have a recipe."""
+def list_datasets(*, as_json: bool) -> None:
+    """List the data sets that have a recipe: names for --from."""
     from adp.converters.datasets.catalogue import names, shipped
 
     recipes = [shipped(name).recipe for name in names()]
@@ -68,6 +74,24 @@ def _list_datasets(*, as_json: bool) -> None:
     heads = ("name", "title", "rows", "license", "reader", "dialect")
     shown = [[str(row[head] or "") for head in heads] for row in rows]
     print_table(heads, shown, fold=["name", "title"])
+
+
+def list_dialects(*, as_json: bool) -> None:
+    """List the grammars of actions in texts: names for --dialect."""
+    from adp.converters.text_calls.registry import dialects
+
+    rows = [
+        {"name": it.name, "title": it.title, "automatic": it.automatic, "example": it.example}
+        for it in dialects()
+    ]
+    if as_json:
+        print_json({"dialects": rows})
+        return
+    shown = [
+        (str(row["name"]), str(row["title"]), "yes" if row["automatic"] else "when named")
+        for row in rows
+    ]
+    print_table(("name", "title", "automatic"), shown, fold=["title"])
 
 
 def _trainers() -> list[dict[str, Any]]:

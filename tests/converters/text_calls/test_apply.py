@@ -117,8 +117,8 @@ def test_tool_messages_are_linked() -> None:
         {"role": "tool", "content": "<res>2</res>"},
     ]
     run = parsed(record)[0]
-    found = [(it.text, it.call_step, it.call) for it in run.steps[0].observations]
-    assert found == [("1", 0, 0), ("2", 0, 1)]
+    results = [(it.text, it.call_step, it.call) for it in run.steps[0].observations]
+    assert results == [("1", 0, 0), ("2", 0, 1)]
 
 
 def back(run: Trajectory, converter: Converter = CHAT) -> Any:

@@ -279,7 +279,7 @@ class _ChangedRun:
             base["extra"] = step["extra"]
         rest = {
             name: value
-            for name, value in step.items()
+            for name, value in sorted(step.items())
             if value is not None and name not in ("text", "step", "extra", *shared)
         }
         if not self._results(text, base, {"step": rest}):
