@@ -8,7 +8,7 @@ calls, makes ids unique, lifts base64 out of texts and cleans what Arrow cannot 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -18,35 +18,20 @@ from adp_schema.arrow import check_columns, json_columns, make_table
 from adp_schema.errors import RecordError
 from adp_schema.jsontext import text_of
 from adp_schema.model import Columns, Media
+from adp_schema.origin import Origin
 from adp_schema.pairing import CallIndex
+from adp_schema.row_changes import TrajectoryRows, taken_apart
 from adp_schema.table_rows import TableRows
 from adp_schema.tables import CHILD_TABLES, TABLES
 
 if TYPE_CHECKING:
     from adp_schema.losses import Losses
 
+__all__ = ["ROW_GROUP_BYTES", "ROW_GROUP_ROWS", "Origin", "RowBuilder"]
+
 ROW_GROUP_BYTES = 32 << 20
 ROW_GROUP_ROWS = 10_000
 _TABLES_WITH_MARKS = frozenset({"steps", "tool_calls", "observations", "links", "tasks"})
-
-
-@dataclass
-class Origin:
-    """Where a trajectory comes from: the columns that the runner knows and a converter does not.
-
-    Attributes:
-        seq: byte position of the record in the whole input.
-        dataset: data set that it is put in.
-        columns: further columns of the trajectory, such as ``source_file`` and ``source_hash``.
-        marked: True when the record went through `jsontext.sanitise`.
-        size: length of the raw records in bytes.
-    """
-
-    seq: int
-    dataset: str
-    columns: Columns = field(default_factory=dict)
-    marked: bool = False
-    size: int = 0
 
 
 class RowBuilder:
@@ -102,6 +87,18 @@ class RowBuilder:
         if self._open:
             self.finish()
         return self.rows[table][self._mark[table] :]
+
+    def change(self, edit: Callable[[TrajectoryRows], None]) -> None:
+        """Let a function change the rows of each trajectory since `begin`; it numbers them."""
+        trajectories = self.made("trajectories")
+        for run in taken_apart(trajectories, self.rows, self._keys, self._mark):
+            edit(run)
+            for name, rows in run.tables().items():
+                for columns in rows:
+                    self._add(name, columns)
+                if rows:
+                    key = (run.columns["seq"], run.columns["trajectory_id"])
+                    self._keys[name].append((*key, len(self.rows[name])))
 
     def check_record(self) -> None:
         """Check the columns of the rows since `begin`, for readers that nobody tested."""

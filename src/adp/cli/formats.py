@@ -12,6 +12,9 @@ EPILOG = epilog("adp formats", 2)
 
 
 def formats(
+    dialects: Annotated[
+        bool, typer.Option("--dialects", help="List the grammars of actions in texts.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the formats as JSON.")] = False,
 ) -> None:
     """List the formats: names for --from and --to, directions, and how files are laid out.
@@ -19,6 +22,9 @@ def formats(
     Then the exporters for trainers: names for --to of adp export, what they take, and how they say
     what is trained.
     """
+    if dialects:
+        list_dialects(as_json=as_json)
+        return
     from adp.converters.registry import formats as known
     from adp.converters.user_format import is_written
 
@@ -42,6 +48,24 @@ def formats(
     heads = ("name", "title", "takes", "mask", "file")
     rows_of_trainers = [[str(row[head]) for head in heads] for row in trainers]
     print_table(heads, rows_of_trainers, fold=["name", "title"])
+
+
+def list_dialects(*, as_json: bool) -> None:
+    """List the grammars of actions in texts: names for --dialect."""
+    from adp.converters.text_calls.registry import dialects
+
+    rows = [
+        {"name": it.name, "title": it.title, "automatic": it.automatic, "example": it.example}
+        for it in dialects()
+    ]
+    if as_json:
+        print_json({"dialects": rows})
+        return
+    shown = [
+        (str(row["name"]), str(row["title"]), "yes" if row["automatic"] else "when named")
+        for row in rows
+    ]
+    print_table(("name", "title", "automatic"), shown, fold=["title"])
 
 
 def _trainers() -> list[dict[str, Any]]:

@@ -22,6 +22,8 @@ class Format:
     """Whether files of the format itself get its usual layout when they are written again."""
     file_a_trajectory = False
     """Whether each trajectory is written to a file of its own, whatever file it was read from."""
+    holds_text_actions = False
+    """Whether models' texts in it may hold actions that it does not read; see `text_calls`."""
     database: SqliteShape | tuple[SqliteShape, ...] | None = None
     """Where the sessions lie in an SQLite database, if the format keeps them in one."""
 

@@ -26,6 +26,7 @@ from adp.converters.known import KnownFormat, kinds_of, looks_like, outranks, re
 from adp.converters.known.head import HEAD_BYTES, text_head
 from adp.converters.planned_file import PlannedFile
 from adp.converters.registry import formats
+from adp.converters.text_calls.of_file import check_dialect, dialect_of_file
 from adp.converters.text_plan import TEXT, text_format
 from adp.converters.unread_files import NO_FORMAT, advice, by_kind, no_object
 from adp_schema import jsontext
@@ -72,28 +73,36 @@ class _Choice:
     wanted: str | None
     dataset: str | None
     limits: ConvertLimits
+    dialect: str | None
 
 
 def choose(
-    inputs: Inputs, wanted: str | None, dataset: str | None, limits: ConvertLimits
+    inputs: Inputs,
+    wanted: str | None,
+    dataset: str | None,
+    limits: ConvertLimits,
+    *,
+    dialect: str | None = None,
 ) -> list[PlannedFile]:
-    """Choose the format of each input.
+    """Choose the format of each input, and the dialect of the actions in its texts.
 
     Args:
         inputs: the files.
         wanted: format that the user named, or None to recognise it.
         dataset: name for the data set, or None to take it from the path.
         limits: limits of the conversion.
+        dialect: dialect that the user named, ``none``, or None to recognise it.
 
     Raises:
-        UsageError: the wanted format is unknown.
+        UsageError: the wanted format or dialect is unknown.
         AmbiguousFormatError: two formats claim a file.
         InputError: a file that the user named cannot be read, or is of no known format.
     """
     from adp.converters.side_files import attach
 
     converters = [formats.get(wanted)] if wanted else formats.all()
-    choice = _Choice(converters, wanted, dataset, limits)
+    check_dialect(dialect)
+    choice = _Choice(converters, wanted, dataset, limits, dialect)
     planned: list[PlannedFile | InputError] = []
     for item in inputs.files:
         try:
@@ -127,6 +136,7 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
     chosen: str | None = None
     style: dict[str, Any] = {"layout": "spaced"}
     pieces: list[ByteRange] = []
+    head: list[Frame] = []
     try:
         if not why:
             place, kind, why = detect(item.place, item.source_file, choice.limits)
@@ -145,6 +155,7 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
         elif kind is not None:
             way = _way_of_reading(replace(item, place=place), kind, choice)
             chosen, why, kind, pieces = way.format, way.why, way.framing, way.pieces
+            head = way.head
             style = layout(place, kind.removesuffix(framing.GATHERED), way.first, choice.limits)
         elif item.place.size and not item.fault and (known := _known(item)):
             why = looks_like(known)
@@ -169,6 +180,7 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
         framing=kind or "json",
         style=style,
         pieces=pieces,
+        dialect=dialect_of_file(chosen, head, choice.dialect),
     )
 
 

@@ -35,7 +35,7 @@ class ReAct(Dialect):
             written_as="object" if valid else "text",
         )
         thought = _THOUGHT.search(text, 0, match.start())
-        thoughts = ()
+        thoughts: tuple[Marked, ...] = ()
         if thought is not None:
             span = (thought.start(), match.start())
             thoughts = (Marked(span, (thought.end(), max(thought.end(), match.start() - 1))),)
