@@ -6,6 +6,7 @@ those that have ``write`` go back to their program, too.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import cast
 
 from adp.converters.readers import READERS
@@ -24,6 +25,10 @@ BUILTIN = {
 }
 
 
+_CATALOGUE = "adp.converters.datasets.catalogue"
+"""Loaded by its name, as all formats are: it needs the formats that recipes build on."""
+
+
 class FormatRegistry(Registry[Converter]):
     """The formats by name, and by the same way those that recipes of data sets describe."""
 
@@ -33,13 +38,12 @@ class FormatRegistry(Registry[Converter]):
         Raises:
             UsageError: the name is unknown, or what it names cannot be used.
         """
-        from adp.converters.datasets import catalogue
-
+        catalogue = import_module(_CATALOGUE)
         if name.startswith(catalogue.OF_USER):
             refuse_in_data(name)
-            return cast(Converter, catalogue.of_user(name.removeprefix(catalogue.OF_USER)))
+            return cast("Converter", catalogue.of_user(name.removeprefix(catalogue.OF_USER)))
         if ":" not in name and name not in self and name in catalogue.names():
-            return cast(Converter, catalogue.shipped(name))
+            return cast("Converter", catalogue.shipped(name))
         return super().get(name)
 
 

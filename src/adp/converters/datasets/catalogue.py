@@ -142,10 +142,10 @@ def data_set_name(format_name: str | None) -> str | None:
     """The data set that a recipe puts its runs in; None when it says none."""
     if format_name is None or not (format_name.startswith(OF_USER) or format_name in names()):
         return None
-    from adp.converters.registry import formats
-
-    recipe = getattr(formats.get(format_name), "recipe", None)
-    return None if recipe is None else recipe.constants.get("dataset")
+    is_given = format_name.startswith(OF_USER)
+    chosen = of_user(format_name.removeprefix(OF_USER)) if is_given else shipped(format_name)
+    name: str | None = chosen.recipe.constants.get("dataset")
+    return name
 
 
 _formats: dict[str, DatasetFormat] = {}

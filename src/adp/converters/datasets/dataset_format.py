@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import Any
 
 from msgspec import Raw
 
@@ -37,8 +36,6 @@ from adp_schema.protocols import Match, RawRecord, SkipRecordError
 ENGINE_VERSION = "1"
 """Raised when the rows that recipes give change."""
 
-NOT_TO_TRAIN_ON = "do-not-train"
-"""The tag of runs of evaluation sets."""
 
 _FAMILIES = {"messages": messages.read, "columns": columns.read, "transcript": transcript.read,
              "lists": lists.read, "tasks": tasks.read}  # fmt: skip
@@ -258,7 +255,7 @@ class _Reading:
         merge_extra(run.extra, row.source.rest())
         for left in row.rows:
             merge_extra(run.extra, left.rest())
-        for name, value in shared_columns(recipe).items():
+        for name, value in recipe.shared_columns().items():
             if run.columns.get(name) is None:
                 run.columns[name] = value
         self.made += 1
@@ -297,16 +294,3 @@ def _entries(value: Raw) -> Iterator[tuple[str, Raw]]:
             yield str(number), item
     elif first == BRACE:
         yield from jsontext.decode_object(value).items()
-
-
-def shared_columns(recipe: DatasetRecipe) -> Columns:
-    """The columns that all runs of a data set have alike."""
-    tags: list[str] = list(recipe.constants.get("tags") or ())
-    if recipe.purpose == "test":
-        tags.append(NOT_TO_TRAIN_ON)
-    known: dict[str, Any] = {
-        "license": recipe.license, "source_url": recipe.source, "may_publish": recipe.may_publish,
-        **recipe.constants, "tags": tags or None,
-    }  # fmt: skip
-    known.pop("dataset", None)
-    return {name: value for name, value in known.items() if value is not None}

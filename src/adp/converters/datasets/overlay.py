@@ -48,8 +48,6 @@ def read_overlaid(
 
 
 def _add(recipe: DatasetRecipe, trajectory: Columns, row: DatasetRow, builder: RowBuilder) -> None:
-    from adp.converters.datasets.dataset_format import shared_columns
-
     copy = row.source.copy()
     more: Columns = {}
     set_fields(recipe.fields, more, row, Trajectory, late=False)
@@ -61,7 +59,7 @@ def _add(recipe: DatasetRecipe, trajectory: Columns, row: DatasetRow, builder: R
             before["tools"] = trajectory.get("tools")
             before["tools_origin"] = trajectory.get("tools_origin")
             trajectory["tools"], trajectory["tools_origin"] = made, origin
-    for name, value in {**more, **shared_columns(recipe)}.items():
+    for name, value in {**more, **recipe.shared_columns()}.items():
         if trajectory.get(name) is None and name not in ("source_id", "trajectory_id"):
             before[name] = None
             trajectory[name] = value

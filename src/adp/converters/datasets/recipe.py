@@ -21,6 +21,9 @@ from adp_schema.model import Task, Trajectory
 NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 """What a recipe may be called."""
 
+NOT_TO_TRAIN_ON = "do-not-train"
+"""The tag of runs of evaluation sets."""
+
 FAMILIES = ("messages", "columns", "transcript", "steps", "lists", "tasks")
 """The readers of the engine; any other word under ``reader`` is the name of a format."""
 
@@ -208,6 +211,18 @@ class DatasetRecipe(OptionsModel):
         if self.reader == "steps" and self.unit != "file":
             raise ValueError("the reader steps needs unit: file")
         return self
+
+    def shared_columns(self) -> dict[str, Any]:
+        """The columns that all runs of the data set have alike."""
+        tags = [*(self.constants.get("tags") or ())]
+        if self.purpose == "test":
+            tags.append(NOT_TO_TRAIN_ON)
+        known = {
+            "license": self.license, "source_url": self.source, "may_publish": self.may_publish,
+            **self.constants, "tags": tags or None,
+        }  # fmt: skip
+        known.pop("dataset", None)
+        return {name: value for name, value in known.items() if value is not None}
 
     @property
     def overlaid(self) -> str | None:
