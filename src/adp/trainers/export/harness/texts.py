@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
@@ -12,6 +13,7 @@ from adp.trainers.export.exporter import UnwritableChatError
 from adp.trainers.export.shapes import plain
 
 _MARKS = ("<function=", "<function_calls>", "<invoke name=")
+_NO_NAME = re.compile(r"[<>\n]")
 _ENDS = ("</parameter>", "</function>", "<parameter=")
 
 
@@ -33,6 +35,8 @@ def function_text(
     Raises:
         UnwritableChatError: a value holds what ends it.
     """
+    if any(_NO_NAME.search(word) for word in (name, *arguments)):
+        raise UnwritableChatError("a name of a tool or an argument that no mark of a call can hold")
     lines = [f"<function={name}>"]
     for key, value in arguments.items():
         text = value_text(value)
