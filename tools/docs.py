@@ -54,6 +54,7 @@ RESERVED = {
     "$absent": "names of keys that the source left out where they are usually written",
     "$shape": "the form that the source's own format used, for writing it back the same way",
     "$escaped": "originals of columns whose characters cannot be stored (lone surrogates, NaN)",
+    "$parsed": "what was recovered from texts, or set by a recipe, after the row was read",
 }
 
 

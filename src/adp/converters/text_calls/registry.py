@@ -9,7 +9,21 @@ from adp_schema.errors import UsageError, unknown_name
 
 _PACKAGE = "adp.converters.text_calls.dialects"
 
-DIALECTS: tuple[str, ...] = ("react",)
+DIALECTS: tuple[str, ...] = (
+<<<<<<< HEAD
+    "alfworld",
+    "webshop",
+    "agentinstruct_os",
+    "agentinstruct_db",
+    "agentinstruct_kg",
+    "mind2web",
+    "react",
+=======
+    "react",
+    "function_xml",
+    "hermes",
+>>>>>>> p10-tags
+)
 """Names of the dialects, and of their modules. Earlier ones win when two claim as many turns."""
 
 
