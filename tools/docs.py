@@ -36,6 +36,7 @@ from tools.check_page import checks_page
 from tools.environments_page import environments_page, policies_page
 from tools.loss_page import losses_page
 from tools.markdown import NOTE, cell
+from tools.datasets_page import datasets_page, datasets_schema
 from tools.ops_page import ops_page, recipe_schema
 from tools.plugins_page import plugins_page
 from tools.redaction_page import redaction_page
@@ -275,6 +276,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "scorers.md": scorers_page,
     "chat-templates.md": templates_page,
     "recipe.schema.json": recipe_schema,
+    "datasets-list.md": datasets_page,
+    "datasets.schema.json": datasets_schema,
     "environments-settings.md": environments_page,
     "policies-settings.md": policies_page,
     "train-config.md": train_page,
