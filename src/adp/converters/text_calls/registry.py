@@ -10,7 +10,8 @@ from adp_schema.errors import UsageError, unknown_name
 _PACKAGE = "adp.converters.text_calls.dialects"
 
 DIALECTS: tuple[str, ...] = (
-<<<<<<< HEAD
+    "function_xml",
+    "hermes",
     "alfworld",
     "webshop",
     "agentinstruct_os",
@@ -18,11 +19,6 @@ DIALECTS: tuple[str, ...] = (
     "agentinstruct_kg",
     "mind2web",
     "react",
-=======
-    "react",
-    "function_xml",
-    "hermes",
->>>>>>> p10-tags
 )
 """Names of the dialects, and of their modules. Earlier ones win when two claim as many turns."""
 
