@@ -23,6 +23,9 @@ MOST_FAILED = 200
 """Tags without an action behind them: after so many a text is taken to be no text of actions."""
 
 
+_NAME = re.compile(r"[^\s<>|\[\]{}\"]+")
+
+
 @dataclass(frozen=True, slots=True)
 class FramedCall(ParsedCall):
     """A call between marks, with what an edit keeps of its characters.
@@ -79,18 +82,20 @@ def framed(
     )
 
 
-def written_frame(call: ParsedCall) -> str | None:
+def written_frame(call: ParsedCall, words: str | None = None) -> str | None:
     """The characters of a framed call as it shall be; None when it cannot be written.
 
     Args:
         call: the call.
+        words: what stands in the place of its value, when the dialect writes it and the name is
+            any; None for JSON, code or text as the call says it.
     """
     if not isinstance(call, FramedCall):
         return None
-    value = _value(call)
+    value = _value(call) if words is None else words
     old_name = call.source[slice(*call.name_place)]
     has_name = call.name_place[0] < call.name_place[1]
-    if value is None or (has_name and not re.fullmatch(r"[^\s<>|\[\]{}\"]+", call.name)):
+    if value is None or (words is None and has_name and not _NAME.fullmatch(call.name)):
         return None
     if call.closing and call.closing in value:
         return None

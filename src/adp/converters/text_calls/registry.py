@@ -21,6 +21,8 @@ DIALECTS: tuple[str, ...] = (
     "react",
     "function_xml",
     "hermes",
+    "glaive",
+    "toolace",
 )
 """Names of the dialects, and of their modules. Earlier ones win when two claim as many turns."""
 
