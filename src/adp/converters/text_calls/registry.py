@@ -19,8 +19,6 @@ DIALECTS: tuple[str, ...] = (
     "agentinstruct_kg",
     "mind2web",
     "react",
-    "function_xml",
-    "hermes",
     "glaive",
     "toolace",
 )
