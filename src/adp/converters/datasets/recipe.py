@@ -150,7 +150,11 @@ class DatasetRecipe(OptionsModel):
     """Whether a record is a run by itself, or all records of a file belong together."""
     rows_at: Path | None = None
     """Where the rows stand in a record that holds several: a list, or an object by its keys; ``*``
-    is every value of the record."""
+    is every value of the record, ``*.*`` every value of each."""
+    rows_of: dict[str, Path] = Field(default_factory=dict)
+    """Lists in a record that belong together, item by item: key in the row -> path of the list."""
+    split: str | None = None
+    """Name of a module of `adp.converters.datasets.hooks` that cuts a record into rows."""
     reader: str
     """messages, columns, transcript, steps, lists, tasks, or the name of a format."""
     hook: str | None = None
@@ -208,8 +212,8 @@ class DatasetRecipe(OptionsModel):
             raise ValueError("the reader transcript needs transcript: with text and marks")
         if self.reader == "tasks" and not ({"instruction", "turns"} & self.tasks.keys()):
             raise ValueError("the reader tasks needs tasks: with an instruction")
-        if self.reader == "steps" and self.unit != "file":
-            raise ValueError("the reader steps needs unit: file")
+        if len([it for it in (self.rows_at, self.rows_of, self.split) if it]) > 1:
+            raise ValueError("give one of rows_at, rows_of and split")
         return self
 
     def shared_columns(self) -> dict[str, Any]:

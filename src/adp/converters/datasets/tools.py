@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Raw
 
 from adp.converters.datasets.literals import literal
-from adp.converters.datasets.paths import look, opened, text_at
+from adp.converters.datasets.paths import opened, text_at
 from adp.converters.datasets.recipe import ToolsSpec
 from adp.converters.datasets.turns import DatasetRow
 from adp.converters.reading import BRACE, BRACKET
@@ -40,7 +40,7 @@ def find_tools(spec: ToolsSpec, row: DatasetRow) -> tuple[str, str] | None:
         row: the row, which keeps what it says of them.
     """
     for path in spec.path:
-        raw = look(row.source, path)
+        raw = row.look(path)
         tools = None if raw is None else _tools_at(raw, spec)
         if tools is not None:
             made, origin = tools

@@ -25,7 +25,7 @@ def read(row: DatasetRow) -> None:
     if columns.get("task_id") is None:
         name = row.recipe.constants.get("dataset") or row.recipe.name
         columns["task_id"] = f"{name}_{row.number}" + (f"_{row.key}" if row.key else "")
-    if extra := extra_column.pack(row.source.rest()):
+    if extra := extra_column.pack({**row.run.extra, **row.source.rest()}):
         columns["extra"] = extra
     row.builder.task(columns)
 
