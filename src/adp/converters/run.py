@@ -24,7 +24,7 @@ from adp.converters.hub_source import bring
 from adp.converters.inputs import Inputs, collect, collect_below
 from adp.converters.plan import ConvertPlan, choose, make_plan
 from adp.converters.planned_file import PlannedFile
-from adp.converters.registry import formats
+from adp.converters.registry import formats, stored_name
 from adp.converters.renumber import renumber_repeats
 from adp.converters.session_folders import resolve
 from adp.converters.shard import ConvertJob, convert_shard
@@ -292,7 +292,7 @@ def _source_row(
     return {
         "source_file": file.source_file,
         "dataset": file.dataset,
-        "source_format": formats.get(file.format).name if file.format else None,
+        "source_format": stored_name(formats.get(file.format)) if file.format else None,
         "framing": file.framing,
         "size": file.size,
         "fingerprint": print_,
