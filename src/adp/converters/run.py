@@ -292,13 +292,19 @@ def _source_row(
     return {
         "source_file": file.source_file,
         "dataset": file.dataset,
-        "source_format": formats.get(file.format).name if file.format else None,
+        "source_format": _stored_format(file.format) if file.format else None,
         "framing": file.framing,
         "size": file.size,
         "fingerprint": print_,
         "style": json.dumps(style, sort_keys=True),
         **counts.model_dump(),
     }
+
+
+def _stored_format(name: str) -> str:
+    """What the trajectories of a format have as ``source_format``."""
+    converter = formats.get(name)
+    return getattr(converter, "stored_as", "") or converter.name
 
 
 def versions(plan: ConvertPlan) -> dict[str, str]:

@@ -11,7 +11,7 @@ from msgspec import Raw
 from adp.converters.datasets.complete import complete_record
 from adp.converters.datasets.drop import dropped
 from adp.converters.datasets.families import columns, lists, messages, steps, tasks, transcript
-from adp.converters.datasets.match import RowTest
+from adp.converters.datasets.match import tests_of
 from adp.converters.datasets.overlay import read_overlaid
 from adp.converters.datasets.paths import holder, look, opened, parse_path
 from adp.converters.datasets.recipe import DatasetRecipe
@@ -60,11 +60,7 @@ class DatasetFormat(Format):
         self.recognised = "by its recipe"
         self.versions = f"reads the rows of {recipe.source or recipe.title}"
         self.stored_as = recipe.overlaid or recipe.name
-        self._tests = tuple(
-            RowTest(frozenset(it.keys), frozenset(it.absent), it.no_other_keys, it.values, it.file,
-                    it.priority)
-            for it in recipe.match
-        )  # fmt: skip
+        self._tests = tests_of([it.model_dump() for it in recipe.match])
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """Whether a row is of the data set, whatever its file is called."""
