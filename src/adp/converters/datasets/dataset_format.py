@@ -19,7 +19,7 @@ from adp.converters.datasets.families import (
     tasks,
     transcript,
 )
-from adp.converters.datasets.match import RowTest
+from adp.converters.datasets.match import tests_of
 from adp.converters.datasets.overlay import read_overlaid
 from adp.converters.datasets.recipe import DatasetRecipe
 from adp.converters.datasets.rows_in import holds_several, rows_in
@@ -68,11 +68,7 @@ class DatasetFormat(Format):
         self.recognised = "by its recipe"
         self.versions = f"reads the rows of {recipe.source or recipe.title}"
         self.stored_as = recipe.overlaid or recipe.name
-        self._tests = tuple(
-            RowTest(frozenset(it.keys), frozenset(it.absent), it.no_other_keys, it.values, it.file,
-                    it.priority)
-            for it in recipe.match
-        )  # fmt: skip
+        self._tests = tests_of([it.model_dump() for it in recipe.match])
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """Whether a row is of the data set, whatever its file is called."""
