@@ -16,6 +16,15 @@ DIALECTS: tuple[str, ...] = (
     "agentinstruct_db",
     "agentinstruct_kg",
     "mind2web",
+    "ui_tars",
+    "webarena",
+    "webvoyager",
+    "mobile",
+    "cognitive_kernel",
+    "pyautogui",
+    "lumos",
+    "swe_agent",
+    "python_calls",
     "react",
 )
 """Names of the dialects, and of their modules. Earlier ones win when two claim as many turns."""
