@@ -6,7 +6,10 @@ from collections.abc import Sequence
 
 from adp.converters.frames import Frame
 from adp.converters.registry import formats
-from adp.converters.text_calls.registry import dialect
+from adp.converters.text_calls.registry import DIALECTS, dialect
+
+BY_RUN = "by run"
+"""In the place of a dialect: the recipe of the data set says it for each run."""
 
 NONE = "none"
 """Named in the place of a dialect: texts are left as they are."""
@@ -35,6 +38,8 @@ def dialect_of_file(chosen: str | None, head: Sequence[Frame], named: str | None
     converter = formats.get(chosen)
     if named is not None:
         return named
+    if (given := getattr(converter, "given_dialect", None)) is not None:
+        return given if given in (*DIALECTS, BY_RUN) else ""
     if not getattr(converter, "holds_text_actions", False):
         return ""
     from adp.converters.text_calls.choose import dialect_of_records

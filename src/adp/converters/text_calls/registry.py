@@ -10,6 +10,8 @@ from adp_schema.errors import UsageError, unknown_name
 _PACKAGE = "adp.converters.text_calls.dialects"
 
 DIALECTS: tuple[str, ...] = (
+    "function_xml",
+    "hermes",
     "alfworld",
     "webshop",
     "agentinstruct_os",
