@@ -15,6 +15,9 @@ DIALECTS: tuple[str, ...] = (
     "hermes",
     "glaive",
     "toolace",
+    "codeact",
+    "mini_swe",
+    "fenced_code",
 )
 """Names of the dialects, and of their modules. Earlier ones win when two claim as many turns."""
 
