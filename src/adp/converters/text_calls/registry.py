@@ -30,6 +30,9 @@ DIALECTS: tuple[str, ...] = (
     "react",
     "glaive",
     "toolace",
+    "codeact",
+    "mini_swe",
+    "fenced_code",
 )
 """Names of the dialects, and of their modules. Earlier ones win when two claim as many turns."""
 
