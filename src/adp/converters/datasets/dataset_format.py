@@ -77,7 +77,7 @@ class DatasetFormat(Format):
     def fits(self, rows: Sequence[Mapping[str, Raw]], source_file: str) -> bool:
         """Whether a file is of the data set; a recipe without ``match`` takes any."""
         usable = [test for test in self._tests if test.fits_file(source_file)]
-        return not self._tests or any(test.fits(row) for row in rows for test in usable)
+        return not self._tests or any(test.fits_rows(rows) for test in usable)
 
     def read(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
         """Read a record: a row, an object or a list of rows, or all rows of a file.

@@ -46,6 +46,8 @@ class MatchSpec(OptionsModel):
     """The higher one is taken when two recipes recognise a file."""
     gives_way: bool = False
     """Whether any format that recognises the file goes before; for keys that many rows have."""
+    every: bool = False
+    """Whether it must hold of all rows that are looked at, not of one."""
 
 
 class DropRule(OptionsModel):
@@ -87,9 +89,9 @@ class ToolsSpec(OptionsModel):
     """Paths of a list, or of a text that holds it."""
     given: tuple[dict[str, Any], ...] = ()
     """The tools themselves, where no row has them."""
-    form: Literal["auto", "objects", "lines", "python"] = "auto"
-    """How a text holds them: a JSON list (also as a Python literal), objects one after another, or
-    an object a line."""
+    form: Literal["auto", "objects", "lines", "python", "numbered", "described"] = "auto"
+    """How a text holds them: a JSON list (also as a Python literal), objects one after another, an
+    object a line, or ``1. Name: ...``. ``described``: an object from names to texts."""
     after: str | None = None
     """The tools stand behind this, in a text."""
     before: str | None = None
