@@ -42,11 +42,11 @@ def _call(item: Any, names: Mapping[str, Sequence[str]]) -> dict[str, Any] | Non
         return None if parsed is None else {"name": parsed[0], "arguments": json.loads(parsed[1])}
     if not isinstance(item, dict) or item.get("type", "function_call") == "message":
         return None
-    name = next((item[key] for key in _NAMES if isinstance(item.get(key), str)), None)
-    if name is None:  # BFCL: {"f": {"a": [1, 2]}}
+    tool = next((item[key] for key in _NAMES if isinstance(item.get(key), str)), None)
+    if tool is None:  # BFCL: {"f": {"a": [1, 2]}}
         return item if len(item) == 1 and isinstance(next(iter(item.values())), dict) else None
-    given = next((item[key] for key in _ARGUMENTS if key in item), {})
-    return {"name": name, "arguments": _object(given)}
+    given: Any = next((item[key] for key in _ARGUMENTS if key in item), {})
+    return {"name": tool, "arguments": _object(given)}
 
 
 def _object(given: Any) -> Any:

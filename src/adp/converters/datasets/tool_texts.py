@@ -9,8 +9,9 @@ from typing import Any
 from adp.converters.datasets.literals import literal
 
 _NUMBERED = re.compile(
-    r"^\d+\. Name: (?P<name>[^\n]+)\nDescription: (?P<text>(?:[^\n]|\n(?!Parameters:|\d+\. Name:))*)"
-    r"\nParameters: (?P<parameters>[^\n]*)$",
+    r"^\d+\. Name: (?P<name>[^\n]+)\n"
+    r"Description: (?P<text>(?:[^\n]|\n(?!Parameters:|\d+\. Name:))*+)\n"
+    r"Parameters: (?P<parameters>[^\n]*)$",
     re.MULTILINE,
 )
 _PARAMETERS = re.compile(r"^Parameters: (.*)$", re.MULTILINE)
@@ -40,8 +41,9 @@ def described(texts: dict[str, Any]) -> list[dict[str, Any]]:
         properties = {key: _described(value) for key, value in given.items()}
         required = [key for key, value in given.items() if str(value).startswith("Required.")]
         schema: dict[str, Any] = {"type": "object", "properties": properties}
-        tools.append({"name": name, "description": text[: match.start()].strip() if match else text,
-                      "parameters": {**schema, "required": required} if required else schema})  # fmt: skip
+        schema |= {"required": required} if required else {}
+        words = text[: match.start()].strip() if match else text
+        tools.append({"name": name, "description": words, "parameters": schema})
     return tools
 
 

@@ -55,8 +55,8 @@ def _tools_at(raw: Raw, spec: ToolsSpec) -> tuple[list[Any], str] | None:
     value = opened(raw)
     if spec.form == "described":
         texts = jsontext.decode_value(value)
-        tools = described(texts) if isinstance(texts, dict) else []
-        return (tools, "parsed") if tools else None
+        parts = described(texts) if isinstance(texts, dict) else []
+        return (parts, "parsed") if parts else None
     if spec.after is None and jsontext.first_byte(value) in (BRACKET, BRACE):
         plain = jsontext.decode_value(value)
         tools = list(plain) if isinstance(plain, list) else [plain]
