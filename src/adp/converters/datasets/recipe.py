@@ -89,9 +89,12 @@ class ToolsSpec(OptionsModel):
     """Paths of a list, or of a text that holds it."""
     given: tuple[dict[str, Any], ...] = ()
     """The tools themselves, where no row has them."""
-    form: Literal["auto", "objects", "lines", "python", "numbered", "described"] = "auto"
+    form: Literal["auto", "objects", "lines", "python", "numbered", "documented", "described"] = (
+        "auto"
+    )
     """How a text holds them: a JSON list (also as a Python literal), objects one after another, an
-    object a line, or ``1. Name: ...``. ``described``: an object from names to texts."""
+    object a line, ``1. Name: ...``, or ``name: ...`` with a line ``Parameters:`` each.
+    ``described``: an object from names to such texts."""
     after: str | None = None
     """The tools stand behind this, in a text."""
     before: str | None = None
