@@ -75,7 +75,7 @@ class DialectRule(OptionsModel):
     """The dialect of some runs of a data set that mixes environments."""
 
     id: Regex | None = None
-    """What is found in the id of the run or of its task."""
+    """What is found in the id of the run or of its task. Without it and ``text``, all others."""
     text: Regex | None = None
     """What is found in one of its first four texts."""
     dialect: str
