@@ -293,7 +293,8 @@ def _recognise(item: InputFile, head: list[Frame], choice: _Choice) -> tuple[str
             match = converter.sniff(record)
             best[converter.name] = max(best.get(converter.name, Match.NO), match)
     top = max(best.values(), default=Match.NO)
-    name = recognise(rows, item, choice.recipes, top, is_log=_is_log(best, top))
+    asked = rows or _texts(head)
+    name = recognise(asked, item, choice.recipes, top, is_log=_is_log(best, top))
     if name is not None:
         return name, "recognised by its recipe"
     known = _known(item) if top < Match.STAMP else None
@@ -331,6 +332,15 @@ def _rows(head: list[Frame], limits: ConvertLimits) -> tuple[list[dict[str, msgs
         if (record := first_level(frame.data)) is not None:
             rows.append(record)
     return rows, reason
+
+
+def _texts(head: list[Frame]) -> list[dict[str, msgspec.Raw]]:
+    """Records that are strings, as recipes see them: under the key ``text``."""
+    return [
+        {"text": msgspec.Raw(frame.data)}
+        for frame in head
+        if not frame.error and frame.data[:1] == b'"' and jsontext.is_valid(frame.data)
+    ]
 
 
 def _is_log(best: dict[str, Match], top: Match) -> bool:
