@@ -28,6 +28,11 @@ DIALECTS: tuple[str, ...] = (
     "swe_agent",
     "python_calls",
     "react",
+    "glaive",
+    "toolace",
+    "codeact",
+    "mini_swe",
+    "fenced_code",
 )
 """Names of the dialects, and of their modules. Earlier ones win when two claim as many turns."""
 
