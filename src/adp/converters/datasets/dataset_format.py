@@ -11,7 +11,7 @@ from msgspec import Raw
 from adp.converters.datasets.complete import complete_record
 from adp.converters.datasets.drop import dropped
 from adp.converters.datasets.families import columns, lists, messages, steps, tasks, transcript
-from adp.converters.datasets.match import RowTest
+from adp.converters.datasets.match import tests_of
 from adp.converters.datasets.overlay import read_overlaid
 from adp.converters.datasets.paths import holder, look, opened, parse_path
 from adp.converters.datasets.recipe import DatasetRecipe
@@ -31,7 +31,7 @@ from adp_schema.errors import RecordError
 from adp_schema.ids import digest
 from adp_schema.losses import Losses
 from adp_schema.model import Columns, Trajectory
-from adp_schema.protocols import Match, RawRecord, SkipRecordError
+from adp_schema.protocols import LIST_LINE, Match, RawRecord, SkipRecordError
 
 ENGINE_VERSION = "1"
 """Raised when the rows that recipes give change."""
@@ -60,11 +60,7 @@ class DatasetFormat(Format):
         self.recognised = "by its recipe"
         self.versions = f"reads the rows of {recipe.source or recipe.title}"
         self.stored_as = recipe.overlaid or recipe.name
-        self._tests = tuple(
-            RowTest(frozenset(it.keys), frozenset(it.absent), it.no_other_keys, it.values, it.file,
-                    it.priority)
-            for it in recipe.match
-        )  # fmt: skip
+        self._tests = tests_of([it.model_dump() for it in recipe.match])
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """Whether a row is of the data set, whatever its file is called."""
@@ -131,7 +127,7 @@ class _Reading:
 
     def read(self) -> None:
         for row in self._rows():
-            reason = dropped(self.recipe.drop, row)
+            reason = dropped(self.recipe.drop, self._view(row)) if self.recipe.drop else None
             if reason is not None:
                 self._leave_out(row, reason)
             elif self.recipe.reader == "steps":
@@ -222,14 +218,27 @@ class _Reading:
             tasks.read(row)
             self.made += 1
             return
-        copy = row.source.copy()
+        rows, source = row.rows, row.source
+        copy = self._view(row)
+        if rows:
+            row.source = copy
         self._set(row, late=False)
+        row.source = source
         if self.recipe.hook is not None:
             hook = import_module(f"adp.converters.datasets.hooks.{self.recipe.hook}")
             row.add(hook.turns(row))
         else:
             _FAMILIES[self.recipe.reader](row)
         self._finish(row, [copy])
+
+    def _view(self, row: DatasetRow) -> SourceObject:
+        """What fields are looked up in: the row as it is, or the list that it is."""
+        if not row.rows:
+            return row.source.copy()
+        view = SourceObject(None, "$", self.losses)
+        items = b",".join(jsontext.encode(item.values) for item in row.rows)
+        view.values = {LIST_LINE: Raw(b"[" + items + b"]")}
+        return view
 
     def _set(self, row: DatasetRow, *, late: bool) -> None:
         set_fields(self.recipe.fields, row.run.columns, row, Trajectory, late=late)

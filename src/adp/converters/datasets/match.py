@@ -31,6 +31,7 @@ class RowTest:
         values: path -> regular expression that is found in the text there.
         file: regular expression that is found in the path of its file.
         priority: the higher one is taken of two recipes.
+        gives_way: whether any format that recognises the file goes before.
     """
 
     keys: frozenset[str] = frozenset()
@@ -39,6 +40,7 @@ class RowTest:
     values: Mapping[str, str] = field(default_factory=dict)
     file: str | None = None
     priority: int = 0
+    gives_way: bool = False
 
     def fits_file(self, source_file: str) -> bool:
         """Whether the path of a file fits."""
@@ -69,7 +71,10 @@ def _holds(row: Mapping[str, Raw], path: str, regex: str) -> bool:
 
 
 def tests_of(given: Any) -> tuple[RowTest, ...]:
-    """The tests of the part ``match`` of a recipe, as it stands in the YAML."""
+    """The tests of the part ``match`` of a recipe, as it stands in the YAML.
+
+    What is wrong there is said when the recipe is used.
+    """
     return tuple(
         RowTest(
             keys=frozenset(it.get("keys") or ()),
@@ -78,6 +83,7 @@ def tests_of(given: Any) -> tuple[RowTest, ...]:
             values=dict(it.get("values") or {}),
             file=it.get("file"),
             priority=it.get("priority") or 0,
+            gives_way=bool(it.get("gives_way")),
         )
         for it in (given if isinstance(given, list) else [given] if given else [])
     )

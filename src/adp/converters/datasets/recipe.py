@@ -44,6 +44,8 @@ class MatchSpec(OptionsModel):
     """Regular expression that is found in the path of the file."""
     priority: int = 0
     """The higher one is taken when two recipes recognise a file."""
+    gives_way: bool = False
+    """Whether any format that recognises the file goes before; for keys that many rows have."""
 
 
 class DropRule(OptionsModel):
