@@ -9,7 +9,10 @@ from adp_schema.errors import UsageError, unknown_name
 
 _PACKAGE = "adp.converters.text_calls.dialects"
 
-DIALECTS: tuple[str, ...] = ("react",)
+DIALECTS: tuple[str, ...] = (
+    "react",
+    "hermes",
+)
 """Names of the dialects, and of their modules. Earlier ones win when two claim as many turns."""
 
 

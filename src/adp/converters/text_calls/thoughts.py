@@ -51,6 +51,7 @@ class CodeInText:
         self.text = text
         self._missing: set[str] = set()
         self._lines_without: dict[str, int] = {}
+        self._line_end = -1
 
     def fence_end(self, match: re.Match[str]) -> int:
         """The end of a code fence.
@@ -79,12 +80,13 @@ class CodeInText:
         bar, start = match.group(), match.end()
         if len(bar) > 3 or start <= self._lines_without.get(bar, 0):
             return start
-        line_end = self.text.find("\n", start)
-        line_end = len(self.text) if line_end < 0 else line_end
-        closing = _TICKS[len(bar)].search(self.text, start, line_end)
+        if start > self._line_end:
+            line_end = self.text.find("\n", start)
+            self._line_end = len(self.text) if line_end < 0 else line_end
+        closing = _TICKS[len(bar)].search(self.text, start, self._line_end)
         if closing is not None:
             return closing.end()
-        self._lines_without[bar] = line_end
+        self._lines_without[bar] = self._line_end
         return start
 
 
@@ -232,3 +234,16 @@ def trimmed(text: str, span: Span) -> Span:
     words = text[span[0] : span[1]]
     start = span[0] + len(words) - len(words.lstrip())
     return (start, max(start, span[0] + len(words.rstrip())))
+
+
+def stands_alone(text: str, span: Span) -> bool:
+    """Whether an action is set off from words around it: it begins a line, or ends one.
+
+    Args:
+        text: the text.
+        span: the action.
+    """
+    if _begins_here(text, span[0]):
+        return True
+    after = text[span[1] : span[1] + _LINE_BACK].lstrip(_LAYOUT)
+    return after[:1] in ("", "\n", "\r", "<")
