@@ -181,6 +181,7 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
         style=style,
         pieces=pieces,
         dialect=dialect_of_file(chosen, head, choice.dialect),
+        dialect_is_found=choice.dialect is None,
     )
 
 

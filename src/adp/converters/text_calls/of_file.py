@@ -23,7 +23,7 @@ def check_dialect(name: str | None) -> None:
 
 
 def dialect_of_file(chosen: str | None, head: Sequence[Frame], named: str | None) -> str:
-    """The dialect of a file; empty for none.
+    """The dialect of a file that was named, or found; empty for none.
 
     Args:
         chosen: its format.

@@ -1,0 +1,28 @@
+"""The marks of the dialects that may be chosen automatically, as data.
+
+They are those of the dialects themselves, copied, so that a file of chats without a mark is seen to
+have no actions before any dialect is imported. A test compares them.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from adp.converters.text_calls.registry import DIALECTS, dialect
+
+_MARKS: dict[str, tuple[str, ...]] = {}
+"""Dialect -> its marks; those that are not chosen automatically have none here."""
+
+
+@cache
+def automatic_marks() -> dict[str, tuple[str, ...]]:
+    """Dialect -> its marks, of those that may be chosen automatically, in their order."""
+    results: dict[str, tuple[str, ...]] = {}
+    for name in DIALECTS:
+        marks = _MARKS.get(name)
+        if marks is None:  # one that is not copied yet
+            grammar = dialect(name)
+            marks = grammar.marks if grammar.automatic else ()
+        if marks:
+            results[name] = marks
+    return results
