@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -162,6 +162,25 @@ def _without_fence(words: str) -> str:
     if not words.startswith("```") or not words.endswith("```") or words.count("\n") < 2:
         return words
     return words[words.index("\n") : words.rindex("\n")].strip()
+
+
+def fence_after(text: str, position: int, blocks: Sequence[Fence]) -> Fence | None:
+    """The code fence that follows a position with nothing but white space between.
+
+    Args:
+        text: the text.
+        position: where to look.
+        blocks: the code fences of the text.
+    """
+    index = bisect_left(blocks, position, key=lambda block: block.span[0])
+    if index >= len(blocks) or text[position : blocks[index].span[0]].strip():
+        return None
+    return blocks[index]
+
+
+def code_of(text: str, block: Fence) -> str:
+    """The code in a fence, without the line break at its end."""
+    return text[slice(*block.words)].removesuffix("\n")
 
 
 def object_text(**members: str | None) -> str:

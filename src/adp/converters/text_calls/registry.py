@@ -11,6 +11,7 @@ _PACKAGE = "adp.converters.text_calls.dialects"
 
 DIALECTS: tuple[str, ...] = (
     "react",
+    "function_xml",
     "hermes",
 )
 """Names of the dialects, and of their modules. Earlier ones win when two claim as many turns."""
