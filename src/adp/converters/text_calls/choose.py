@@ -72,7 +72,7 @@ def dialect_of(runs: Sequence[TrajectoryRows], likely: Iterable[Dialect] | None 
             seen = evidence(grammar, run)
             if seen.acts():
                 acting += 1
-                turns += seen.acting
+                turns += seen.looking
         if turns > most and _FEWEST * acting >= len(runs):
             best, most = grammar.name, turns
     return best

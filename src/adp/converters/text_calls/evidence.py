@@ -1,14 +1,14 @@
 """Whether a trajectory acts in a dialect, or only talks about it.
 
-Words that look like an action are not enough: an answer that explains agents holds them, too. So a
-trajectory acts when what surrounds its actions says so:
+Words that look like an action are not enough: an answer that explains agents holds them, too. A turn
+*acts* when its calls can be read, stand at its end, and stand at its beginning or in tags: words
+behind them, or before lines with labels, are an explanation. A trajectory acts when moreover what
+surrounds such turns says so:
 
-- the turn after an action begins as the dialect's results do; or
-- every action calls a tool that the record offers; or
-- what stands before the first turn of the agent teaches the dialect, and names what is called,
-  or the turn is nothing but reasoning and acts, or most turns of the agent act.
-
-An action also ends its turn: words behind it are an explanation.
+- the next turn begins as the dialect's results do, and the prompts teach the dialect, or that
+  happens twice, or the turn is nothing but reasoning and calls; or
+- its calls name tools that the record offers; or
+- the prompts teach the dialect, and name what is called, or most turns of the agent act.
 """
 
 from __future__ import annotations
@@ -23,8 +23,11 @@ from adp_schema.model import Columns
 from adp_schema.row_changes import TrajectoryRows
 
 _BEGINNING = 200
-_MOST_BEHIND = 40
-"""Characters that may follow the last action of a turn: closing tags, a full stop."""
+_BEHIND = re.compile(r"(?:\s|<[^<>\n]{0,40}>|[`.\])])*+")
+"""What may follow the last call of a turn: tags, tokens of templates, fences, a full stop."""
+
+_MARKUP = "<[`{◁("
+"""Calls that begin with one of these may follow other words."""
 
 _PROMPTS = 4
 """Steps before the first turn of the agent that may teach a dialect."""
@@ -36,17 +39,19 @@ class RunEvidence:
 
     Attributes:
         turns: turns of the agent that have a text and no calls.
-        acting: those that act.
-        closing: those that end with what they act.
-        answered: those of them whose next turn begins as a result does.
+        looking: those that hold a call or an answer.
+        acting: those that act, and no more.
+        full: those of them that are nothing but reasoning and acts, answers among them.
+        answered: acting turns whose next turn begins as a result does.
         offered: acting turns all of whose calls name tools on offer.
-        prompted: acting turns that call what the prompts name, or are reasoning and acts alone.
+        prompted: acting turns that call what the prompts name.
         is_taught: whether the prompts teach the dialect.
     """
 
     turns: int = 0
+    looking: int = 0
     acting: int = 0
-    closing: int = 0
+    full: int = 0
     answered: int = 0
     offered: int = 0
     prompted: int = 0
@@ -54,11 +59,13 @@ class RunEvidence:
 
     def acts(self) -> bool:
         """Whether the trajectory acts in the dialect."""
-        if self.answered or self.offered:
+        if self.offered or self.answered > 1 or (self.answered and (self.full or self.is_taught)):
             return True
-        if not self.is_taught or not self.closing:
+        if not self.is_taught:
             return False
-        return self.prompted > 0 or (self.closing > 1 and 3 * self.closing >= 2 * self.turns)
+        return bool(self.prompted or self.full) or (
+            self.acting > 1 and 3 * self.acting >= 2 * self.turns
+        )
 
 
 def evidence(grammar: Dialect, run: TrajectoryRows) -> RunEvidence:
@@ -107,20 +114,23 @@ class _Look:
 
     def _turn(self, result: RunEvidence, text: str, index: int) -> None:
         """Count a turn with marks."""
-        turn = self._grammar.parse(text, self._tools)
+        pieces = self._grammar.pieces(text)
+        is_run = len(pieces) > 1
+        words = text[slice(*pieces[0].span)] if is_run else text
+        turn = self._grammar.parse(words, self._tools)
         if not turn.calls and turn.answer is None:
+            return
+        result.looking += len(pieces) if is_run else 1
+        result.full += _is_full(turn, words)
+        if not _acts(turn, words):
             return
         result.acting += 1
         names = {call.name for call in turn.calls}
-        result.offered += bool(names) and names <= set(self._tools)
-        pieces = self._grammar.pieces(text)
-        if len(pieces) < 2 and not _closes(turn, text):
-            return
-        result.closing += 1
+        result.offered += names <= set(self._tools)
+        result.prompted += self._is_prompted(turn, names)
         reply = self._arrived.get(self._steps[index]["step"]) or self._next_text(index)
         begins = reply.lstrip()[:_BEGINNING]
-        result.answered += bool(turn.calls) and begins.startswith(self._grammar.results)
-        result.prompted += self._is_prompted(turn, names) or _is_full(turn, text)
+        result.answered += is_run or begins.startswith(self._grammar.results)
 
     def _is_prompted(self, turn: ParsedTurn, names: set[str]) -> bool:
         if any(call.kind != "function" for call in turn.calls):
@@ -147,18 +157,24 @@ def _prompts(steps: Sequence[Columns]) -> list[str]:
     return texts
 
 
+def _acts(turn: ParsedTurn, text: str) -> bool:
+    """Whether a turn acts, and does not explain."""
+    if not turn.calls or any(call.written_as == "invalid" for call in turn.calls):
+        return False
+    first, last = turn.calls[0].span[0], turn.calls[-1].span[1]
+    if _BEHIND.fullmatch(text, last) is None:
+        return False
+    if text[first] in _MARKUP:
+        return True
+    starts = [thought.span[0] for thought in turn.thoughts]
+    return not text[: min([first, *starts])].strip()
+
+
 def _is_full(turn: ParsedTurn, text: str) -> bool:
     """Whether a turn is nothing but reasoning and what follows from it."""
-    items = sorted(it.span for it in (*turn.calls, *turn.thoughts, turn.answer) if it is not None)
+    answers = [] if turn.answer is None else [turn.answer]
+    items = sorted(item.span for item in (*turn.calls, *turn.thoughts, *answers))
     ends = [0, *(end for _, end in items)]
     starts = [*(start for start, _ in items), len(text)]
     gaps = (text[end:start] for end, start in zip(ends, starts, strict=True))
     return bool(turn.thoughts) and not any(gap.strip() for gap in gaps)
-
-
-def _closes(turn: ParsedTurn, text: str) -> bool:
-    """Whether a turn ends with what it acts."""
-    ends = [call.span[1] for call in turn.calls]
-    if turn.answer is not None:
-        ends.append(turn.answer.span[1])
-    return len(text.rstrip()) - max(ends) <= _MOST_BEHIND
