@@ -16,6 +16,8 @@ class Format:
     flavours: tuple[str, ...] = ()
     gathers_rows = False
     """Whether rows of Parquet, or documents that follow each other, are a session together."""
+    stored_as = ""
+    """``source_format`` of its trajectories, where it is not its name."""
     gives_way = False
     """Whether it leaves a file to another format that recognises it as surely."""
     written_anew = False

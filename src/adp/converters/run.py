@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from adp.converters.datasets.catalogue import OF_USER
 from adp.converters.files.limits import ConvertLimits
 from adp.converters.files.members import Unpacking
 from adp.converters.fingerprint_cache import FingerprintCache
@@ -66,6 +67,7 @@ class ConvertOptions:
     since: str | os.PathLike[str] | None = None
     follow_links: bool = False
     dialect: str | None = None
+    recipes: tuple[str, ...] = ()
 
     def kept(self) -> dict[str, Any]:
         """What the lineage says of them: those that the user chose and the store depends on.
@@ -169,7 +171,12 @@ def _plan(
 
 
 def _chosen(inputs: Inputs, dataset: str | None, options: ConvertOptions) -> list[PlannedFile]:
-    return choose(inputs, options.format, dataset, options.limits, dialect=options.dialect)
+    recipes = [OF_USER + str(Path(path).resolve()) for path in options.recipes]
+    for name in recipes:
+        formats.get(name)  # what is wrong in it is said before any file is read
+    return choose(
+        inputs, options.format, dataset, options.limits, dialect=options.dialect, recipes=recipes
+    )
 
 
 def _announce(plan: ConvertPlan, report: Progress) -> None:
@@ -177,7 +184,8 @@ def _announce(plan: ConvertPlan, report: Progress) -> None:
     groups = Counter((f.format, f.why, f.dialect) for f in plan.files if f.format)
     for (name, why, dialect), count in sorted(groups.items()):
         actions = f", actions in texts: {dialect}" if dialect else ""
-        report.note(f"{count} file{'s' if count > 1 else ''}: {name} ({why}){actions}")
+        label = formats.get(name).name if name.startswith(OF_USER) else name
+        report.note(f"{count} file{'s' if count > 1 else ''}: {label} ({why}){actions}")
     for phrase in by_kind(file for file in plan.files if not file.format):
         report.note(f"rejected: {phrase}")
     if plan.unchanged:

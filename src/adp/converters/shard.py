@@ -23,6 +23,8 @@ from adp.converters.registry import formats
 from adp.converters.shard_result import PieceResult, ShardResult
 from adp.converters.side_contents import SideContents
 from adp.converters.text_calls.apply import TextParser
+from adp.converters.text_calls.by_run import ParserByRun
+from adp.converters.text_calls.of_file import BY_RUN
 from adp.converters.text_calls.registry import dialect
 from adp.converters.user_format import UserFormat
 from adp_schema import jsontext
@@ -117,7 +119,7 @@ class _Worker:
         self.reasons: Counter[str] = Counter()
         self.datasets: Counter[str] = Counter()
         self.parsers: dict[tuple[str, bool], TextParser] = {}
-        self.parser: TextParser | None = None
+        self.parser: TextParser | ParserByRun | None = None
         self.sides: Mapping[str, bytes] = {}
         self.outcome: Mapping[str, bytes] = {}
         self.side_fault = ""
@@ -138,7 +140,7 @@ class _Worker:
                 result.pieces.append(self._side(file, piece))
             else:
                 converter = formats.get(format_name)
-                self.parser = self._parser(file)
+                self.parser = self._parser(file, converter)
                 result.pieces.append(self._piece(file, piece, converter, dataset))
             self._check(piece, result.pieces[-1])
         self.writer.flush(self.builder)
@@ -159,13 +161,17 @@ class _Worker:
         result.parsed = dict(parsed)
         return result
 
-    def _parser(self, file: int) -> TextParser | None:
+    def _parser(self, file: int, converter: Converter) -> TextParser | ParserByRun | None:
         """What parses the texts of a file; None when they are left as they are."""
-        key = self.job.dialects.get(file)
-        if key is None:
-            return None
+        name, is_found = self.job.dialects.get(file, ("", False))
+        if name == BY_RUN:
+            return ParserByRun(converter.dialect_for, self._parser_of)  # type: ignore[attr-defined]
+        return self._parser_of(name, is_found=is_found) if name else None
+
+    def _parser_of(self, name: str, *, is_found: bool = False) -> TextParser:
+        key = (name, is_found)
         if key not in self.parsers:
-            self.parsers[key] = TextParser(dialect(key[0]), is_found=key[1])
+            self.parsers[key] = TextParser(dialect(name), is_found=is_found)
         return self.parsers[key]
 
     def _check(self, piece: ByteRange, done: PieceResult | None = None) -> None:
@@ -199,7 +205,7 @@ class _Worker:
         out = PieceResult(file)
         hasher = hashlib.blake2b(digest_size=16)
         origin = {
-            "source_format": converter.name,
+            "source_format": getattr(converter, "stored_as", "") or converter.name,
             "converter": converter.name,
             "converter_version": converter.version,
             "source_file": piece.source_file,
@@ -276,6 +282,8 @@ class _Worker:
             self.builder.close_record(self.losses)
             if self.parser is not None:
                 self.parser.change_record(self.builder)
+            if (complete := getattr(converter, "complete", None)) is not None:
+                complete(self.builder)
             if isinstance(converter, UserFormat):
                 self.builder.check_record()
         except SkipRecordError as skip:
@@ -289,7 +297,7 @@ class _Worker:
             raise ConversionLossError(
                 f"{source_file}#{frame.number}: would be lost: {loss} (--strict)"
             )
-        if self.job.keep_raw:
+        if self.job.keep_raw and len(self.builder.base_ids) > before:
             self.builder.keep_raw(frame.original or frame.data)
         made = len(self.builder.base_ids) - before
         self.tally["used"] += 1

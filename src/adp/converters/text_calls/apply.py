@@ -10,7 +10,7 @@ What the rows had before is noted under ``$parsed`` of ``extra``, so that
 - of an observation: ``before`` and ``after``, the characters around its text; ``step``, the columns
   of the turn that it was; ``row``, those of the observation that it was; ``joined`` for a further
   result of the same turn; ``piece`` for one that was cut out of a text of the agent.
-- of a trajectory: ``columns``, those that were empty before.
+- of a trajectory: ``columns``, those that were empty before; ``replaced``, what others held.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from adp.converters.text_calls.numbering import StepNumbers, pair_changes
 from adp.converters.text_calls.offered import tool_names
 from adp.converters.text_calls.thoughts import with_thoughts
 from adp_schema.builder import RowBuilder
-from adp_schema.extra_column import with_parsed
+from adp_schema.extra_column import with_changed_columns, with_parsed
 from adp_schema.model import Columns
 from adp_schema.parts import JOINT
 from adp_schema.row_changes import TrajectoryRows
@@ -181,8 +181,8 @@ class _ChangedRun:
         run.observations = self._observations
         if self._answer is not None and run.columns.get("final_answer") is None:
             run.columns["final_answer"] = self._answer
-            parsed = {"columns": ["final_answer"]}
-            run.columns["extra"] = with_parsed(run.columns.get("extra"), parsed)
+            before = {"final_answer": None}
+            run.columns["extra"] = with_changed_columns(run.columns.get("extra"), before)
 
     # ---- steps -----------------------------------------------------------------------------
 

@@ -7,8 +7,11 @@ surrounds such turns says so:
 
 - the next turn begins as the dialect's results do, and the prompts teach the dialect, or that
   happens twice, or the turn is nothing but reasoning and calls; or
+- the next turn is one of a tool; or
 - its calls name tools that the record offers; or
 - the prompts teach the dialect, and name what is called, or most turns of the agent act.
+
+Labels behind other words count when the prompts name what is called, and results follow twice.
 """
 
 from __future__ import annotations
@@ -43,8 +46,11 @@ class RunEvidence:
         acting: those that act, and no more.
         full: those of them that are nothing but reasoning and acts, answers among them.
         answered: acting turns whose next turn begins as a result does.
+        returned: acting turns that a turn of a tool follows.
+        late: turns with labels behind other words that call what the prompts name, and whose next
+            turn begins as a result does.
         offered: acting turns all of whose calls name tools on offer.
-        prompted: acting turns that call what the prompts name.
+        prompted: acting turns that call what the prompts name, and answers as they teach them.
         is_taught: whether the prompts teach the dialect.
     """
 
@@ -53,13 +59,17 @@ class RunEvidence:
     acting: int = 0
     full: int = 0
     answered: int = 0
+    returned: int = 0
+    late: int = 0
     offered: int = 0
     prompted: int = 0
     is_taught: bool = False
 
     def acts(self) -> bool:
         """Whether the trajectory acts in the dialect."""
-        if self.offered or self.answered > 1 or (self.answered and (self.full or self.is_taught)):
+        if self.offered or self.returned or self.answered > 1 or self.late > 1:
+            return True
+        if self.answered and (self.full or self.is_taught):
             return True
         if not self.is_taught:
             return False
@@ -95,12 +105,13 @@ class _Look:
         for observation in reversed(run.observations):
             self._arrived[observation["step"]] = observation.get("text") or ""
         self._prompts = _prompts(run.steps)
+        words = (*grammar.marks, *grammar.prompts)
+        self._taught = sum(any(word in text for text in self._prompts) for word in words)
 
     def look(self, is_enough: Callable[[RunEvidence], bool]) -> RunEvidence:
         """Look at the turns, until there is enough."""
         grammar = self._grammar
-        words = (*grammar.marks, *grammar.prompts)
-        result = RunEvidence(is_taught=any(it in text for text in self._prompts for it in words))
+        result = RunEvidence(is_taught=self._taught > 0)
         for index, step in enumerate(self._steps):
             text = step.get("text")
             if step["source"] != "agent" or not text or step["step"] in self._calling:
@@ -122,15 +133,23 @@ class _Look:
             return
         result.looking += len(pieces) if is_run else 1
         result.full += _is_full(turn, words)
-        if not _acts(turn, words):
+        names = {call.name for call in turn.calls}
+        returned = self._arrived.get(self._steps[index]["step"])
+        reply = returned or self._next_text(index)
+        answered = is_run or reply.lstrip()[:_BEGINNING].startswith(self._grammar.results)
+        if not _ends(turn, words):
+            return
+        if not turn.calls:
+            result.prompted += self._taught > 1
+            return
+        if not _begins(turn, words):
+            result.late += answered and self._is_prompted(turn, names)
             return
         result.acting += 1
-        names = {call.name for call in turn.calls}
         result.offered += names <= set(self._tools)
         result.prompted += self._is_prompted(turn, names)
-        reply = self._arrived.get(self._steps[index]["step"]) or self._next_text(index)
-        begins = reply.lstrip()[:_BEGINNING]
-        result.answered += is_run or begins.startswith(self._grammar.results)
+        result.answered += answered
+        result.returned += returned is not None
 
     def _is_prompted(self, turn: ParsedTurn, names: set[str]) -> bool:
         if any(call.kind != "function" for call in turn.calls):
@@ -157,23 +176,31 @@ def _prompts(steps: Sequence[Columns]) -> list[str]:
     return texts
 
 
-def _acts(turn: ParsedTurn, text: str) -> bool:
-    """Whether a turn acts, and does not explain."""
-    if not turn.calls or any(call.written_as == "invalid" for call in turn.calls):
+def _ends(turn: ParsedTurn, text: str) -> bool:
+    """Whether a turn ends with calls that can be read, or with an answer."""
+    if any(call.written_as == "invalid" for call in turn.calls):
         return False
-    first, last = turn.calls[0].span[0], turn.calls[-1].span[1]
-    if _BEHIND.fullmatch(text, last) is None:
-        return False
-    if text[first] in _MARKUP:
+    ends = [call.span[1] for call in turn.calls[-1:]]
+    if turn.answer is not None:
+        ends.append(turn.answer.span[1])
+    return _BEHIND.fullmatch(text, max(ends)) is not None
+
+
+def _begins(turn: ParsedTurn, text: str) -> bool:
+    """Whether a turn begins with what it thinks or calls; calls in tags may follow other words."""
+    first = turn.calls[0]
+    if text[first.span[0]] in _MARKUP or first.kind == "code":
         return True
     starts = [thought.span[0] for thought in turn.thoughts]
-    return not text[: min([first, *starts])].strip()
+    return not text[: min([first.span[0], *starts])].strip()
 
 
 def _is_full(turn: ParsedTurn, text: str) -> bool:
     """Whether a turn is nothing but reasoning and what follows from it."""
-    answers = [] if turn.answer is None else [turn.answer]
-    items = sorted(item.span for item in (*turn.calls, *turn.thoughts, *answers))
+    items = [call.span for call in turn.calls] + [thought.span for thought in turn.thoughts]
+    if turn.answer is not None:
+        items.append(turn.answer.span)
+    items.sort()
     ends = [0, *(end for _, end in items)]
     starts = [*(start for start, _ in items), len(text)]
     gaps = (text[end:start] for end, start in zip(ends, starts, strict=True))

@@ -7,13 +7,13 @@ import json
 import re
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
-from adp.converters.text_calls.dialect import Dialect, Marked, ParsedCall, ParsedResult, Span
+from adp.converters.text_calls.dialect import Dialect, ParsedCall, Span
 from adp.converters.text_calls.edit import json_string
 from adp.converters.text_calls.find import Object
-from adp.converters.text_calls.thoughts import trimmed
 from adp_schema import jsontext
 
 Notation = Literal["object", "python_literal", "dsl", "text", "invalid"]
@@ -63,6 +63,25 @@ def json_of(value: Any) -> str | None:
     return written if jsontext.is_valid(written) else None
 
 
+@dataclass(frozen=True, slots=True)
+class ObjectCall(ParsedCall):
+    """A call that is written as an object, with what an edit keeps of its characters.
+
+    Attributes:
+        source: all of its characters.
+        name_place: those of its name, in ``source``.
+        arguments_place: those of its arguments; those of the closing bracket when it has none.
+        is_string: whether its arguments are written as a string.
+        is_python: whether it is a literal of Python.
+    """
+
+    source: str = ""
+    name_place: Span = (0, 0)
+    arguments_place: Span = (0, 0)
+    is_string: bool = False
+    is_python: bool = False
+
+
 def object_call(
     text: str,
     span: Span,
@@ -70,7 +89,7 @@ def object_call(
     *,
     names: Sequence[str] = ("name",),
     arguments: Sequence[str] = ARGUMENTS,
-) -> ParsedCall | None:
+) -> ObjectCall | None:
     """An object as a call; None when it names no tool.
 
     Args:
@@ -86,16 +105,64 @@ def object_call(
         return None
     given = next((members[key] for key in arguments if key in members), None)
     written: tuple[str | None, str | None, Notation] = ("{}", None, "dsl")
+    place = (value.end - 1 - span[0], value.end - 1 - span[0])
     if given is not None:
         token = text[given.start : given.end]
         written = arguments_of(token, given.text, python=value.python)
+        place = (given.start - span[0], given.end - span[0])
     call_id = members.get("id")
-    return ParsedCall(
+    return ObjectCall(
         span,
-        name.text.strip(),
+        name.text,
         *written,
         call_id=call_id.text if call_id is not None else None,
+        source=text[slice(*span)],
+        name_place=(name.start - span[0], name.end - span[0]),
+        arguments_place=place,
+        is_string=given is not None and given.text is not None,
+        is_python=value.python,
     )
+
+
+def written_object(call: ParsedCall) -> str | None:
+    """The characters of a call that was read from an object, as it shall be; None: it was not.
+
+    Args:
+        call: the call.
+    """
+    if not isinstance(call, ObjectCall):
+        return None
+    token = _token(call)
+    if token is None:
+        return None
+    first, last = call.arguments_place
+    if first == last:
+        token = f", {'arguments'!r}: {token}" if call.is_python else f', "arguments": {token}'
+        if call.arguments == "{}":
+            token = ""
+    name = repr(call.name) if call.is_python else json_string(call.name)
+    pieces, position = [], 0
+    for place, new in sorted([(call.name_place, name), ((first, last), token)]):
+        pieces += [call.source[position : place[0]], new]
+        position = place[1]
+    return "".join([*pieces, call.source[position:]])
+
+
+def _token(call: ObjectCall) -> str | None:
+    """The arguments of a call in the notation of its object."""
+    if call.arguments is None:
+        words = call.raw or ""
+        if call.is_string:
+            return repr(words) if call.is_python else json_string(words)
+        return words if call.written_as == "invalid" else None
+    if call.is_string:
+        return repr(call.arguments) if call.is_python else json_string(call.arguments)
+    if not call.is_python:
+        return call.arguments
+    try:
+        return repr(json.loads(call.arguments))
+    except (ValueError, RecursionError):
+        return None
 
 
 def object_calls(text: str, span: Span, objects: Sequence[Object]) -> list[ParsedCall]:
@@ -107,9 +174,13 @@ def object_calls(text: str, span: Span, objects: Sequence[Object]) -> list[Parse
         objects: the objects, in order.
     """
     pairs = zip(objects, spread(objects, span), strict=True)
-    calls = [object_call(text, place, value) for value, place in pairs]
-    kept = [call for call in calls if call is not None]
-    return kept if len(kept) == len(calls) else []
+    calls: list[ParsedCall] = []
+    for value, place in pairs:
+        call = object_call(text, place, value)
+        if call is None:
+            return []
+        calls.append(call)
+    return calls
 
 
 def skip_space(text: str, position: int) -> int:
@@ -132,21 +203,6 @@ def spread(objects: Sequence[Object], span: Span) -> list[Span]:
     """
     borders = [span[0], *(value.start for value in objects[1:]), span[1]]
     return list(pairwise(borders))
-
-
-def json_call(call: ParsedCall, arguments: str = "arguments") -> str | None:
-    """The JSON of a call; None when its arguments are no JSON.
-
-    Args:
-        call: the call.
-        arguments: the key of its arguments.
-    """
-    if call.arguments is None:
-        if call.raw is None or call.written_as != "text":
-            return None
-        return f'{{"name": {json_string(call.name)}, "{arguments}": {json_string(call.raw)}}}'
-    given_id = "" if call.call_id is None else f'"id": {json_string(call.call_id)}, '
-    return f'{{{given_id}"name": {json_string(call.name)}, "{arguments}": {call.arguments}}}'
 
 
 def checked(dialect: Dialect, call: ParsedCall, text: str | None) -> str | None:
@@ -175,47 +231,6 @@ def says_same(first: ParsedCall, second: ParsedCall) -> bool:
         return bool(_values(first.arguments) == _values(second.arguments))
     except (ValueError, RecursionError):
         return False
-
-
-def tagged_results(
-    text: str, opening: str, closing: str, *, first: int = 0
-) -> tuple[ParsedResult, ...]:
-    """The results in pairs of tags, one for each call in order; the last may not be closed.
-
-    Args:
-        text: the words of the turn.
-        opening: tag before a result.
-        closing: tag after it.
-        first: where to begin.
-    """
-    results = []
-    start = text.find(opening, first)
-    while start >= 0:
-        inside = start + len(opening)
-        end = text.find(closing, inside)
-        stop = len(text) if end < 0 else end + len(closing)
-        words = trimmed(text, (inside, len(text) if end < 0 else end))
-        results.append(ParsedResult(Marked((start, stop), words)))
-        start = text.find(opening, stop)
-    return tuple(results)
-
-
-def after_mark(text: str, marks: Sequence[str]) -> tuple[ParsedResult, ...]:
-    """A turn that begins with a mark, as a result: the mark and the rest of its line break cut off.
-
-    Args:
-        text: the words of the turn.
-        marks: what results begin with.
-    """
-    start = len(text) - len(text.lstrip())
-    for mark in marks:
-        if text.startswith(mark, start):
-            begin = start + len(mark)
-            while text[begin : begin + 1] in (" ", "\r"):
-                begin += 1
-            begin += text.startswith("\n", begin)
-            return (ParsedResult(Marked((0, len(text)), (begin, len(text)))),)
-    return ()
 
 
 def _values(text: str) -> Any:

@@ -77,6 +77,18 @@ def test_results_are_taken_apart() -> None:
     assert results(DIALECT, "plain") == ["plain"]
 
 
+def test_run_in_a_text_is_cut() -> None:
+    call = '<tool_call>{"name": "f"}</tool_call>'
+    text = f"<think>a</think>{call}\n<tool_response>1</tool_response>\n<think>b</think>Done."
+    pieces = DIALECT.pieces(text)
+    assert [(it.source, text[slice(*it.span)]) for it in pieces] == [
+        ("agent", f"<think>a</think>{call}\n"),
+        ("result", "<tool_response>1</tool_response>"),
+        ("agent", "\n<think>b</think>Done."),
+    ]
+    assert not DIALECT.pieces(call)
+
+
 def test_edited_calls_are_written() -> None:
     check_example(DIALECT)
     for many in ('{"name": "f"}\n{"name": "g"}\n{"name": "h"}', "{'name': 'f', 'arguments': {}}"):

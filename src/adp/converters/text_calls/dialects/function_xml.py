@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from adp.converters.text_calls.dialect import Dialect, Marked, ParsedCall, ParsedResult, ParsedTurn
-from adp.converters.text_calls.objects import after_mark, checked, json_of, skip_space
+from adp.converters.text_calls.frames import MOST_FAILED, after_mark
+from adp.converters.text_calls.objects import checked, json_of, skip_space
 from adp.converters.text_calls.thoughts import Openings, stands_alone
 from adp_schema import jsontext
 
-_MOST_FAILED = 200
 _TYPED = {"view_range": "[", "insert_line": ""}
 """Parameters that are no strings, of the editor that all these harnesses share."""
 
@@ -69,7 +69,7 @@ class FunctionXml(Dialect):
         calls: list[ParsedCall] = []
         left, failed, position = None, 0, 0
         walk = Openings(text, _OPEN)
-        while failed < _MOST_FAILED and (match := walk.after(position)) is not None:
+        while failed < MOST_FAILED and (match := walk.after(position)) is not None:
             call = _call_at(text, match)
             if isinstance(call, ParsedCall) and (calls or stands_alone(text, call.span)):
                 calls.append(call)

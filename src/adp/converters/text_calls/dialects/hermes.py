@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from adp.converters.text_calls.dialect import (
     Dialect,
@@ -11,20 +13,24 @@ from adp.converters.text_calls.dialect import (
     ParsedCall,
     ParsedResult,
     ParsedTurn,
+    Piece,
 )
 from adp.converters.text_calls.find import CLOSE, OPEN, objects_from, tagged_group
-from adp.converters.text_calls.objects import (
+from adp.converters.text_calls.frames import (
     after_mark,
+    scanned,
+    split_at_results,
+    tagged_results,
+)
+from adp.converters.text_calls.objects import (
     checked,
-    json_call,
     json_of,
     object_calls,
     skip_space,
-    tagged_results,
+    written_object,
 )
-from adp.converters.text_calls.thoughts import Openings, stands_alone, trimmed
+from adp.converters.text_calls.thoughts import trimmed
 
-_MOST_FAILED = 200
 _RESULTS = (("<tool_response>", "</tool_response>"), ("<obs>", "</obs>"))
 _ANSWER = re.compile(r"</think>\s*(<answer>((?:(?!<answer>).)*)</answer>)\s*\Z", re.DOTALL)
 _KEYED = re.compile(r"<tool_call>\s*([\w.:-]+)\s*(?=<arg_key>)")
@@ -45,24 +51,15 @@ class Hermes(Dialect):
 
     def parse(self, text: str, tools: Sequence[str] = ()) -> ParsedTurn:
         """Take a turn of an agent apart."""
-        calls: list[ParsedCall] = []
-        left, failed, position = None, 0, 0
-        walk = Openings(text, re.escape(OPEN))
-        while failed < _MOST_FAILED and (match := walk.after(position)) is not None:
-            more = _calls_at(text, match.start())
-            if more and (calls or stands_alone(text, (match.start(), more[-1].span[1]))):
-                while more:
-                    calls += more
-                    position = more[-1].span[1]
-                    more = _continued(text, position)
-                continue
-            failed += 1
-            position = match.end()
-            if not more and stands_alone(text, match.span()):
-                left = "the text between the tags of a call is no call"
-        answer = None if calls else _ANSWER.search(text)
+        turn = scanned(
+            text,
+            re.escape(OPEN),
+            lambda match: _calls_at(text, match.start()),
+            "the text between the tags of a call is no call",
+        )
+        answer = None if turn.calls else _ANSWER.search(text)
         marked = answer and Marked(answer.span(1), trimmed(text, answer.span(2)))
-        return ParsedTurn(tuple(calls), answer=marked, left=left)
+        return replace(turn, answer=marked)
 
     def results_in(self, text: str, calls: Sequence[ParsedCall]) -> tuple[ParsedResult, ...]:
         """The results in a turn that follows calls."""
@@ -71,10 +68,23 @@ class Hermes(Dialect):
                 return tagged_results(text, opening, closing)
         return after_mark(text, self.results) or super().results_in(text, calls)
 
+    def pieces(self, text: str) -> Sequence[Piece]:
+        """The turns in a text that holds a whole run."""
+        if CLOSE not in text or not any(opening in text for opening, _ in _RESULTS):
+            return ()
+        return split_at_results(text, "<tool_response>|<obs>", "</tool_response>|</obs>")
+
     def write(self, call: ParsedCall) -> str | None:
         """The characters of a call."""
-        written = json_call(call)
-        return checked(self, call, None if written is None else f"{OPEN}\n{written}\n{CLOSE}")
+        written = written_object(call)
+        if written is not None or call.arguments is None:
+            return written
+        keys = [f"<tool_call>{call.name}"]
+        for key, value in json.loads(call.arguments).items():
+            if not isinstance(value, str):
+                return None
+            keys.append(f"<arg_key>{key}</arg_key>\n<arg_value>{value}</arg_value>")
+        return checked(self, call, "\n".join([*keys, CLOSE]))
 
 
 def _calls_at(text: str, start: int) -> list[ParsedCall]:
@@ -92,15 +102,6 @@ def _calls_at(text: str, start: int) -> list[ParsedCall]:
     if group is None:
         return []
     return object_calls(text, (group.start, group.end), [call.object for call in group.calls])
-
-
-def _continued(text: str, position: int) -> list[ParsedCall]:
-    """Calls between a closing tag and the next one: those of a group whose first was edited."""
-    start = skip_space(text, position)
-    matches = objects_from(text, start) if text.startswith("{", start) else None
-    if matches is None or not text.startswith(CLOSE, skip_space(text, matches[2])):
-        return []
-    return object_calls(text, (start, skip_space(text, matches[2]) + len(CLOSE)), matches[0])
 
 
 def _keyed_call(text: str, start: int) -> ParsedCall | None:
