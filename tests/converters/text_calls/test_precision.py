@@ -1,6 +1,6 @@
 """Chats that only talk about tools: nothing is read out of them when nobody names a dialect.
 
-The folder ``talk`` holds such chats: lessons, minutes, code reviews, logs in bug reports, role-play.
+The folder ``talk`` holds such chats: lessons, minutes, code reviews, logs in bug reports, plays.
 """
 
 from __future__ import annotations

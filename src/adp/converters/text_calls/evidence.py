@@ -1,6 +1,6 @@
 """Whether a trajectory acts in a dialect, or only talks about it.
 
-Words that look like an action are not enough: an answer that explains agents holds them, too. A turn
+Words that look like an action are not enough: answers that explain agents hold them, too. A turn
 *acts* when its calls can be read, stand at its end, and stand at its beginning or in tags: words
 behind them, or before lines with labels, are an explanation. A trajectory acts when moreover what
 surrounds such turns says so:

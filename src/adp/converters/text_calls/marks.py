@@ -10,7 +10,62 @@ from functools import cache
 
 from adp.converters.text_calls.registry import DIALECTS, dialect
 
-_MARKS: dict[str, tuple[str, ...]] = {}
+_MARKS: dict[str, tuple[str, ...]] = {
+    "function_xml": ("<function=", "invoke name="),
+    "hermes": ("<tool_call>", "<answer>"),
+    "alfworld": (
+        "ACTION:",
+        "> go to",
+        "> take",
+        "> put",
+        "> move",
+        "> open",
+        "> close",
+        "> heat",
+        "> cool",
+        "> clean",
+        "> slice",
+        "> examine",
+        "> use",
+        "> toggle",
+        "> look",
+        "> inventory",
+        "> think:",
+    ),
+    "webshop": ("search[", "click[", "Search[", "Click[", "think["),
+    "agentinstruct_os": ("Act:",),
+    "agentinstruct_db": (
+        "Action: Operation",
+        "Action: Answer",
+        "Action:Operation",
+        "Action:Answer",
+    ),
+    "agentinstruct_kg": (
+        "get_relations(",
+        "get_neighbors(",
+        "intersection(",
+        "get_attributes(",
+        "argmax(",
+        "argmin(",
+        "count(",
+        "Final Answer:",
+    ),
+    "mind2web": ("Answer:", " -> CLICK", " -> TYPE", " -> SELECT", " -> HOVER", " -> ENTER"),
+    "react": (
+        "Action:",
+        "Action 1",
+        "Action 2",
+        "Action 3",
+        "Action 4",
+        "Action 5",
+        "Action 6",
+        "Action 7",
+        "Action 8",
+        "Action 9",
+        "Final Answer",
+        "API Name",
+    ),
+}
 """Dialect -> its marks; those that are not chosen automatically have none here."""
 
 
