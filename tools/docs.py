@@ -33,10 +33,10 @@ from adp_schema.tables import ENUMS, SCHEMA_VERSION, TABLES, Table
 from adp_schema.views import STORE_COLUMN, VIEWS, View
 from tools import format_pages
 from tools.check_page import checks_page
+from tools.datasets_page import datasets_page, datasets_schema
 from tools.environments_page import environments_page, policies_page
 from tools.loss_page import losses_page
 from tools.markdown import NOTE, cell
-from tools.datasets_page import datasets_page, datasets_schema
 from tools.ops_page import ops_page, recipe_schema
 from tools.plugins_page import plugins_page
 from tools.redaction_page import redaction_page

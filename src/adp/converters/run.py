@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from adp.converters.hub_source import bring
 from adp.converters.inputs import Inputs, collect, collect_below
 from adp.converters.plan import ConvertPlan, choose, make_plan
 from adp.converters.planned_file import PlannedFile
-from adp.converters.registry import formats
+from adp.converters.registry import formats, stored_name
 from adp.converters.renumber import renumber_repeats
 from adp.converters.session_folders import resolve
 from adp.converters.shard import ConvertJob, convert_shard
@@ -55,6 +56,7 @@ class ConvertOptions:
         since: folder or URL of an earlier store; its inputs are left out.
         follow_links: read also what links lead to that leave the sources.
         dialect: grammar of the actions in texts; None recognises it, ``none`` leaves texts alone.
+        recipes: files of recipes that describe data sets, beside those of the package.
     """
 
     format: str | None = None
@@ -67,7 +69,7 @@ class ConvertOptions:
     since: str | os.PathLike[str] | None = None
     follow_links: bool = False
     dialect: str | None = None
-    recipes: tuple[str, ...] = ()
+    recipes: Sequence[str] = ()
 
     def kept(self) -> dict[str, Any]:
         """What the lineage says of them: those that the user chose and the store depends on.
@@ -78,6 +80,8 @@ class ConvertOptions:
         chosen = {name: getattr(self, name) for name in named}
         if self.format:
             chosen["format"] = formats.get(self.format).name
+        if self.recipes:
+            chosen["recipes"] = [formats.get(OF_USER + path).name for path in self.recipes]
         plain = {name: value for name, value in chosen.items() if value not in (None, False)}
         return {**plain, **self.limits.changed()}
 
@@ -290,7 +294,7 @@ def _source_row(
     return {
         "source_file": file.source_file,
         "dataset": file.dataset,
-        "source_format": formats.get(file.format).name if file.format else None,
+        "source_format": stored_name(formats.get(file.format)) if file.format else None,
         "framing": file.framing,
         "size": file.size,
         "fingerprint": print_,
