@@ -19,6 +19,11 @@ DIALECTS: tuple[str, ...] = (
     "agentinstruct_kg",
     "mind2web",
     "react",
+    "glaive",
+    "toolace",
+    "codeact",
+    "mini_swe",
+    "fenced_code",
 )
 """Names of the dialects, and of their modules. Earlier ones win when two claim as many turns."""
 
