@@ -25,10 +25,21 @@ class Format:
     database: SqliteShape | tuple[SqliteShape, ...] | None = None
     """Where the sessions lie in an SQLite database, if the format keeps them in one."""
 
+    dialect: str | None = None
+    """The grammar of the actions that stand in its texts, where a format has one of its own; see
+    `adp.converters.text_calls.registry`."""
+
     def side_files(self, source_file: str) -> tuple[str, ...]:
         """None: a file stands alone."""
         return ()
 
     def embeds(self, branch: Trajectory) -> bool:
         """No: a branch is a record of its own."""
+        return False
+
+    def joins(self, run: Trajectory, other: Trajectory) -> bool:
+        """Whether a run is written in the record of the run before it: as another attempt.
+
+        `write` then gets it among the branches of that run.
+        """
         return False

@@ -1,12 +1,14 @@
 """The formats by name; those of other packages come from entry points.
 
 `BUILTIN` are read and written in any direction. `READERS` are logs of programs: they are read, and
-those that have ``write`` go back to their program, too.
+those that have ``write`` go back to their program, too. `SYSTEMS` are the files of the systems
+whose features this project covers: they are read, and written back equal.
 """
 
 from __future__ import annotations
 
 from adp.converters.readers import READERS
+from adp.converters.systems import SYSTEMS
 from adp.core.registry import Registry
 from adp_schema.protocols import Converter
 
@@ -23,7 +25,7 @@ BUILTIN = {
 formats: Registry[Converter] = Registry(
     "format",
     "adp.converters",
-    {**BUILTIN, **READERS},
+    {**BUILTIN, **READERS, **SYSTEMS},
     has=("name", "title", "sniff", "read"),
     made_by="adp.converters.user_format:complete",
 )
