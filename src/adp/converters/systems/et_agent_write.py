@@ -71,15 +71,15 @@ class EtWriter:
         data = jsontext.encode(record)
         data = data if jsontext.is_valid(data) else jsontext.sanitise(data)
         values = jsontext.decode_object(data)
-        said = task_columns({key: values[key] for key in ("input", "answer") if key in values})
+        expected = task_columns({key: values[key] for key in ("input", "answer") if key in values})
         for number, run in enumerate(self._attempts):
             root = "$" if not number else f"$.branches[{number - 1}]"
-            if run.task_id not in (None, said["task_id"]):
+            if run.task_id not in (None, expected["task_id"]):
                 self._losses.add(f"{root}.task_id", "it is made from the question")
             for index, link in enumerate(run.links):
                 report_columns(link, frozenset(), f"{root}.links[{index}]", self._losses)
             if run.task is not None:
-                same = {name for name, value in said.items() if getattr(run.task, name) == value}
+                same = {name for name, value in expected.items() if getattr(run.task, name) == value}
                 report_columns(run.task, frozenset(same), f"{root}.task", self._losses)
 
     def _answer(self) -> Any:
@@ -117,8 +117,8 @@ class EtWriter:
         if native:
             spread = extra.shape.get("spread", (keys.output, keys.prediction))
             item |= {k: extra.fields[k] for k in spread if k in extra.fields and k not in item}
-            said = derived(extra.fields)
-            carried |= {name for name, value in said.items() if getattr(run, name) == value}
+            expected = derived(extra.fields)
+            carried |= {name for name, value in expected.items() if getattr(run, name) == value}
         if not native:
             carried.remove("extra")
         report_columns(run, frozenset(carried), root, self._losses)
