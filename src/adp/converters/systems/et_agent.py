@@ -73,7 +73,7 @@ class EtRecords(Format):
     """
 
     container = "json_array"
-    dialect = "search_tags"
+    given_dialect = "search_tags"
     versions = (
         "Reads and writes what the code of ET-Agent writes; its published files hold no such row."
     )

@@ -79,7 +79,9 @@ class EtWriter:
             for index, link in enumerate(run.links):
                 report_columns(link, frozenset(), f"{root}.links[{index}]", self._losses)
             if run.task is not None:
-                same = {name for name, value in expected.items() if getattr(run.task, name) == value}
+                same = {
+                    name for name, value in expected.items() if getattr(run.task, name) == value
+                }
                 report_columns(run.task, frozenset(same), f"{root}.task", self._losses)
 
     def _answer(self) -> Any:

@@ -64,7 +64,7 @@ class TinyToolUse(Format):
 
     name = NAME
     title = "Rows of Tiny Tool Use (bagel-RL): a conversation as text, and its tool"
-    dialect = "tool_call_brackets"
+    given_dialect = "tool_call_brackets"
     recognised = "`text` (or `conversation`) beside `tool_name`; or a text with `[TOOL_CALL]` alone"
     versions = "Reads and writes the rows that its data generator makes."
 
