@@ -135,7 +135,7 @@ def test_the_sdk_gets_messages_with_its_tools_and_one_result_a_call() -> None:
         agent("<finish>ok</finish>"),
     )
     [row], tally = export(SDK, chat, OpenHandsSdkOptions(security_risk=True))
-    system, asked, both, listed, found, python, empty, end, last = row["messages"]
+    system, asked, both, listed, answered, python, empty, end, last = row["messages"]
     assert (system["role"], asked["content"]) == ("system", "fix it")
     assert both["reasoning_content"] == "Hm."
     assert both["content"] == "Both."
@@ -144,7 +144,11 @@ def test_the_sdk_gets_messages_with_its_tools_and_one_result_a_call() -> None:
         {"name": "find", "arguments": '{"what": "x"}'},
     ]
     assert (listed["tool_call_id"], listed["content"]) == ("c-bash", "")
-    assert (found["tool_call_id"], found["content"], found["name"]) == ("c-find", "found", "find")
+    assert (answered["tool_call_id"], answered["content"], answered["name"]) == (
+        "c-find",
+        "found",
+        "find",
+    )
     command = json.loads(python["tool_calls"][0]["function"]["arguments"])["command"]
     assert re.fullmatch(r"python <<'(ATIF_PYTHON_[0-9a-f]{12})'\nprint\(1\)\n\1", command)
     assert (both["weight"], python["weight"], end["weight"]) == (1, 0, 1)
