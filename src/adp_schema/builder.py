@@ -8,7 +8,7 @@ calls, makes ids unique, lifts base64 out of texts and cleans what Arrow cannot 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -18,35 +18,20 @@ from adp_schema.arrow import check_columns, json_columns, make_table
 from adp_schema.errors import RecordError
 from adp_schema.jsontext import text_of
 from adp_schema.model import Columns, Media
+from adp_schema.origin import Origin
 from adp_schema.pairing import CallIndex
+from adp_schema.row_changes import TrajectoryRows, taken_apart
 from adp_schema.table_rows import TableRows
 from adp_schema.tables import CHILD_TABLES, TABLES
 
 if TYPE_CHECKING:
     from adp_schema.losses import Losses
 
+__all__ = ["ROW_GROUP_BYTES", "ROW_GROUP_ROWS", "Origin", "RowBuilder"]
+
 ROW_GROUP_BYTES = 32 << 20
 ROW_GROUP_ROWS = 10_000
 _TABLES_WITH_MARKS = frozenset({"steps", "tool_calls", "observations", "links", "tasks"})
-
-
-@dataclass
-class Origin:
-    """Where a trajectory comes from: the columns that the runner knows and a converter does not.
-
-    Attributes:
-        seq: byte position of the record in the whole input.
-        dataset: data set that it is put in.
-        columns: further columns of the trajectory, such as ``source_file`` and ``source_hash``.
-        marked: True when the record went through `jsontext.sanitise`.
-        size: length of the raw records in bytes.
-    """
-
-    seq: int
-    dataset: str
-    columns: Columns = field(default_factory=dict)
-    marked: bool = False
-    size: int = 0
 
 
 class RowBuilder:
@@ -64,7 +49,7 @@ class RowBuilder:
         self._tasks_seen: dict[tuple[str, str | None], str] = {}
         self._origin = Origin(seq=0, dataset="")
         self._mark: dict[str, int] = {}
-        self._open = False
+        self._open = self._has_task = False
         self._sub = 0
 
     # ---- one record ------------------------------------------------------------------------
@@ -75,7 +60,7 @@ class RowBuilder:
         self._mark = {name: rows.size for name, rows in self.rows.items()}
         self._base_mark = len(self.base_ids)
         self._sub = 0
-        self._open = False
+        self._open = self._has_task = False
 
     def mark(self) -> None:
         """Say that a converter sanitised a part of the record, so rows must be mended."""
@@ -85,12 +70,17 @@ class RowBuilder:
         """End the record: finish an open trajectory, and note the losses of the record on it.
 
         Raises:
-            RecordError: the converter made no trajectory.
+            RecordError: the converter made neither a trajectory nor a task.
         """
         if self._open:
             self.finish()
         if not self._sub:
-            raise RecordError("the record holds no trajectory")
+            if not self._has_task:
+                raise RecordError("the record holds no trajectory")
+            for row in self.made("tasks"):
+                row["seq"], row["trajectory_id"] = self._origin.seq, None
+            losses.take()
+            return
         if losses.items or losses.unknown_items:
             row = self.rows["trajectories"][-1]
             origin = (row.get("source_format"), row.get("agent_version"))
@@ -103,6 +93,18 @@ class RowBuilder:
             self.finish()
         return self.rows[table][self._mark[table] :]
 
+    def change(self, edit: Callable[[TrajectoryRows], None]) -> None:
+        """Let a function change the rows of each trajectory since `begin`; it numbers them."""
+        trajectories = self.made("trajectories")
+        for run in taken_apart(trajectories, self.rows, self._keys, self._mark):
+            edit(run)
+            for name, rows in run.tables().items():
+                for columns in rows:
+                    self._add(name, columns)
+                if rows:
+                    key = (run.columns["seq"], run.columns["trajectory_id"])
+                    self._keys[name].append((*key, len(self.rows[name])))
+
     def check_record(self) -> None:
         """Check the columns of the rows since `begin`, for readers that nobody tested."""
         for name in self.rows:
@@ -111,12 +113,8 @@ class RowBuilder:
     def keep_raw(self, data: bytes) -> None:
         """Keep the record's bytes beside the trajectory that was finished last."""
         row = self.rows["trajectories"][-1]
-        columns = {
-            "record": row["source_records"][0],
-            "source_file": row["source_file"],
-            "offset": row["source_offsets"][0],
-            "data": data,
-        }
+        columns = {"record": row["source_records"][0], "source_file": row["source_file"],
+                   "offset": row["source_offsets"][0], "data": data}  # fmt: skip
         self._add("raw", columns)
         self._keys["raw"].append((row["seq"], row["trajectory_id"], len(self.rows["raw"])))
         self.size += len(data)
@@ -284,6 +282,7 @@ class RowBuilder:
 
         One that says something else than the first with its id is kept beside the trajectory.
         """
+        self._has_task = True
         key, content = (self._origin.dataset, columns["task_id"]), ids.task_digest(columns)
         if self._tasks_seen.get(key) != content:
             self._tasks_seen.setdefault(key, content)

@@ -6,7 +6,8 @@ their values as written. Reserved keys begin with a dollar sign:
 - ``$null``: names of columns whose value was null in the source;
 - ``$absent``: names of keys that the source left out where they are usually written;
 - ``$shape``: the form that the source's own format used, for writing it back the same way;
-- ``$escaped``: originals of columns whose characters cannot be stored (lone surrogates, NaN).
+- ``$escaped``: originals of columns whose characters cannot be stored (lone surrogates, NaN);
+- ``$parsed``: what was recovered from texts, or set by a recipe, after the row was read.
 
 A key of the source that begins with a dollar sign gets a second one.
 """
@@ -24,7 +25,7 @@ from msgspec import Raw
 from adp_schema import jsontext
 from adp_schema.model import Row
 
-RESERVED = ("$null", "$absent", "$shape", "$escaped")
+RESERVED = ("$null", "$absent", "$shape", "$escaped", "$parsed")
 
 
 @dataclass
@@ -37,6 +38,7 @@ class Extra:
         null: the value of ``$null``.
         absent: the value of ``$absent``.
         escaped: the value of ``$escaped``: column name -> original.
+        parsed: the value of ``$parsed``.
     """
 
     fields: dict[str, Raw] = field(default_factory=dict)
@@ -44,6 +46,7 @@ class Extra:
     null: list[str] = field(default_factory=list)
     absent: list[str] = field(default_factory=list)
     escaped: dict[str, str] = field(default_factory=dict)
+    parsed: dict[str, Any] = field(default_factory=dict)
 
 
 _EMPTY = Extra()
@@ -95,7 +98,48 @@ def unpack(text: str | None) -> Extra:
         null=reserved.get("$null") or [],
         absent=reserved.get("$absent") or [],
         escaped=escaped,
+        parsed=reserved.get("$parsed") or {},
     )
+
+
+def with_parsed(text: str | None, parsed: Mapping[str, Any]) -> str:
+    """The column ``extra`` with a value of ``$parsed``, which it does not have yet.
+
+    Args:
+        text: the column.
+        parsed: plain values.
+    """
+    start = "{" if text is None or text == "{}" else text[:-1] + ","
+    return f'{start}"$parsed":{jsontext.text_of(parsed)}}}'
+
+
+def with_changed_columns(text: str | None, before: Mapping[str, Any]) -> str:
+    """The column ``extra`` of a row some of whose columns were set after it was read.
+
+    Args:
+        text: the column.
+        before: column -> the value that was read; None when there was none.
+    """
+    values = jsontext.decode_object((text or "{}").encode("utf-8"))
+    parsed = msgspec.json.decode(values.pop("$parsed")) if "$parsed" in values else {}
+    known = {*parsed.get("columns", ()), *parsed.get("replaced", ())}
+    new = {name: value for name, value in before.items() if name not in known}
+    empty = [name for name, value in new.items() if value is None]
+    replaced = {name: value for name, value in new.items() if value is not None}
+    for key, more in (("columns", [*parsed.get("columns", ()), *empty]),
+                      ("replaced", {**parsed.get("replaced", {}), **replaced})):  # fmt: skip
+        if more:
+            parsed[key] = more
+    return jsontext.text_of({**values, "$parsed": parsed} if parsed else values)
+
+
+def without_parsed(text: str | None) -> str | None:
+    """The column ``extra`` without ``$parsed``; None when nothing else is in it."""
+    if text is None or '"$parsed"' not in text:
+        return text
+    values = jsontext.decode_object(text.encode("utf-8"))
+    values.pop("$parsed", None)
+    return jsontext.text_of(values) if values else None
 
 
 def _put_originals(values: dict[str, Raw], original: str) -> None:

@@ -78,6 +78,10 @@ class Lineage(_Strict):
     parents: list[str] = Field(default_factory=list, description="Hashes of the parent manifests.")
 
 
+_OPTIONAL = ("unknown", "parsed")
+"""What a manifest leaves out when it is empty."""
+
+
 class Manifest(_Strict):
     """The contents of ``adp.json``."""
 
@@ -91,6 +95,9 @@ class Manifest(_Strict):
     losses: dict[str, int] = Field(default_factory=dict, description="Losses by path and reason.")
     unknown: dict[str, int] = Field(
         default_factory=dict, description="Kinds of records and blocks that were kept unread."
+    )
+    parsed: dict[str, int] = Field(
+        default_factory=dict, description="Calls and results that were read from texts, by dialect."
     )
     lineage: list[Lineage] = Field(default_factory=list)
 
@@ -112,7 +119,7 @@ class Manifest(_Strict):
 
     def text(self) -> str:
         """The manifest as JSON: sorted keys, indent 2."""
-        plain = self.model_dump(exclude=None if self.unknown else {"unknown"})
+        plain = self.model_dump(exclude={it for it in _OPTIONAL if not getattr(self, it)})
         return json.dumps(plain, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
     def write(self, folder: Path) -> None:

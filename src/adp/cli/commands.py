@@ -18,6 +18,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "drop": ("adp.cli.drop:drop", "Write a new store without some trajectories."),
         "publish": ("adp.cli.publish:publish", "Publish a store on the Hugging Face Hub."),
         "pull": ("adp.cli.pull:pull", "Bring a published store from the Hugging Face Hub."),
+        "parse": ("adp.cli.parse:parse", "Read calls and results out of texts."),
         "redact": ("adp.cli.redact:redact", "Write a new store without secrets or personal data."),
         "formats": ("adp.cli.formats:formats", "List the formats that are read and written."),
         "rejects": ("adp.cli.rejects:rejects", "Show the records that could not be converted."),
@@ -70,7 +71,18 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
 
 VERIFYING = frozenset(
     {
-        *("convert", "export", "merge", "drop", "publish", "redact", "seal", "curate", "train"),
+        *(
+            "convert",
+            "export",
+            "merge",
+            "drop",
+            "parse",
+            "publish",
+            "redact",
+            "seal",
+            "curate",
+            "train",
+        ),
         *("tokens", "collect", "eval", "score", "report"),
     }
 )

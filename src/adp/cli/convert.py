@@ -10,7 +10,8 @@ import typer
 
 from adp.cli.losses_text import print_losses
 from adp.cli.manifest_text import equation, row_counts, stored, summary, top
-from adp.cli.options import FollowLinks, JsonCounts, Workers
+from adp.cli.options import DialectName, FollowLinks, JsonCounts, Workers
+from adp.cli.parsed_text import parsed_lines
 from adp.cli.text import (
     console,
     counted,
@@ -30,9 +31,17 @@ from adp_schema.manifest import Manifest
 
 EPILOG = epilog("adp convert logs/ -o my_store", 2, 3, 4, 5, 9)
 
+RecipeFiles = Annotated[
+    list[str] | None,
+    typer.Option(metavar="FILE", help="YAML that describes a data set; may be given again."),
+]
 MaxRecordBytes = Annotated[int, typer.Option(min=1, metavar="N", help="Reject larger records.")]
 MaxDepth = Annotated[
     int, typer.Option(min=1, max=MAX_DEPTH, metavar="N", help="Reject deeper nesting.")
+]
+DatasetName = Annotated[str | None, typer.Option(metavar="NAME", help="Name of the data set.")]
+LicenseName = Annotated[
+    str | None, typer.Option("--license", metavar="LICENSE", help="License of the content.")
 ]
 MaxDecompressedBytes = Annotated[
     int, typer.Option(min=1, metavar="N", help="Of a compressed file read no more than this.")
@@ -63,20 +72,18 @@ def convert(
     keep_raw: Annotated[
         bool, typer.Option("--keep-raw", help="Keep the raw records in the store as well.")
     ] = False,
-    dataset: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of the data set.")
-    ] = None,
-    license_name: Annotated[
-        str | None, typer.Option("--license", metavar="LICENSE", help="License of the content.")
-    ] = None,
+    dataset: DatasetName = None,
+    license_name: LicenseName = None,
     since: Annotated[
         str | None,
         typer.Option(metavar="OLD", help="Leave out what this earlier store holds already."),
     ] = None,
     follow_links: FollowLinks = False,
+    dialect: DialectName = None,
     max_record_bytes: MaxRecordBytes = RECORD_BYTES,
     max_depth: MaxDepth = MAX_DEPTH,
     max_decompressed_bytes: MaxDecompressedBytes = FILE_BYTES,
+    recipe: RecipeFiles = None,
     as_json: JsonCounts = False,
 ) -> None:
     """Convert traces, logs and data sets into a store.
@@ -96,6 +103,8 @@ def convert(
         limits=ConvertLimits(max_record_bytes, max_depth, max_decompressed_bytes),
         since=since,
         follow_links=follow_links,
+        dialect=dialect,
+        recipes=tuple(recipe or ()),
     )
     if not as_json:
         list_sessions(sources)
@@ -129,6 +138,8 @@ def report(manifest: Manifest, out: str) -> None:
         were = "record was" if rejected == 1 else "records were"
         line = f"{rejected:,} {were} REJECTED; look at {'it' if rejected == 1 else 'them'} with"
         say(f"{line}: adp rejects {out}", "bold red")
+    for line in parsed_lines(manifest):
+        say(line)
     if line := kept_line(kept_as_text(Path(out), manifest), out):
         say(line, "yellow")
     top("reason", manifest.reasons)

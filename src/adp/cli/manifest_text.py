@@ -28,6 +28,7 @@ def summary(manifest: Manifest, out: str) -> dict[str, object]:
         "reasons": manifest.reasons,
         "losses": manifest.losses,
         "unknown": manifest.unknown,
+        "parsed": manifest.parsed,
         "bytes": stored(manifest),
     }
 

@@ -23,6 +23,13 @@ Workers = Annotated[
 FollowLinks = Annotated[
     bool, typer.Option("--follow-links", help="Read what links lead to, outside of SRC as well.")
 ]
+DialectName = Annotated[
+    str | None,
+    typer.Option(
+        "--dialect", metavar="NAME",
+        help="Grammar of the actions in texts, or none; see: adp formats --dialects.",
+    ),
+]  # fmt: skip
 Count = Annotated[int, typer.Option("-n", min=1, help="How many.")]
 ReportFile = Annotated[
     Path | None,

@@ -7,6 +7,7 @@ writes the same store.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pyarrow as pa
 
 from adp.converters import framing
 from adp.converters.database_plan import plan_database
+from adp.converters.datasets.catalogue import data_set_name, recognise
 from adp.converters.files.detect import detect, layout
 from adp.converters.files.limits import ConvertLimits
 from adp.converters.files.streams import InputStream
@@ -26,6 +28,7 @@ from adp.converters.known import KnownFormat, kinds_of, looks_like, outranks, re
 from adp.converters.known.head import HEAD_BYTES, text_head
 from adp.converters.planned_file import PlannedFile
 from adp.converters.registry import formats
+from adp.converters.text_calls.of_file import check_dialect, dialect_of_file
 from adp.converters.text_plan import TEXT, text_format
 from adp.converters.unread_files import NO_FORMAT, advice, by_kind, no_object
 from adp_schema import jsontext
@@ -72,28 +75,39 @@ class _Choice:
     wanted: str | None
     dataset: str | None
     limits: ConvertLimits
+    dialect: str | None
+    recipes: tuple[str, ...] = ()
 
 
 def choose(
-    inputs: Inputs, wanted: str | None, dataset: str | None, limits: ConvertLimits
+    inputs: Inputs,
+    wanted: str | None,
+    dataset: str | None,
+    limits: ConvertLimits,
+    *,
+    dialect: str | None = None,
+    recipes: Sequence[str] = (),
 ) -> list[PlannedFile]:
-    """Choose the format of each input.
+    """Choose the format of each input, and the dialect of the actions in its texts.
 
     Args:
         inputs: the files.
         wanted: format that the user named, or None to recognise it.
         dataset: name for the data set, or None to take it from the path.
         limits: limits of the conversion.
+        dialect: dialect that the user named, ``none``, or None to recognise it.
+        recipes: names of recipes that describe data sets, beside those of the package.
 
     Raises:
-        UsageError: the wanted format is unknown.
+        UsageError: the wanted format or dialect is unknown.
         AmbiguousFormatError: two formats claim a file.
         InputError: a file that the user named cannot be read, or is of no known format.
     """
     from adp.converters.side_files import attach
 
     converters = [formats.get(wanted)] if wanted else formats.all()
-    choice = _Choice(converters, wanted, dataset, limits)
+    check_dialect(dialect)
+    choice = _Choice(converters, wanted, dataset, limits, dialect, tuple(recipes))
     planned: list[PlannedFile | InputError] = []
     for item in inputs.files:
         try:
@@ -127,6 +141,7 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
     chosen: str | None = None
     style: dict[str, Any] = {"layout": "spaced"}
     pieces: list[ByteRange] = []
+    head: list[Frame] = []
     try:
         if not why:
             place, kind, why = detect(item.place, item.source_file, choice.limits)
@@ -145,6 +160,7 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
         elif kind is not None:
             way = _way_of_reading(replace(item, place=place), kind, choice)
             chosen, why, kind, pieces = way.format, way.why, way.framing, way.pieces
+            head = way.head
             style = layout(place, kind.removesuffix(framing.GATHERED), way.first, choice.limits)
         elif item.place.size and not item.fault and (known := _known(item)):
             why = looks_like(known)
@@ -163,12 +179,13 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
     return PlannedFile(
         source_file=item.source_file,
         place=place,
-        dataset=choice.dataset or item.dataset,
+        dataset=choice.dataset or data_set_name(chosen) or item.dataset,
         format=chosen,
         why=why,
         framing=kind or "json",
         style=style,
         pieces=pieces,
+        dialect=dialect_of_file(chosen, head, choice.dialect),
     )
 
 
@@ -268,22 +285,17 @@ def _recognise(item: InputFile, head: list[Frame], choice: _Choice) -> tuple[str
         return choice.wanted, "named by --from"
     best: dict[str, Match] = {}
     converters = [it for it in choice.converters if it.container != TEXT]
-    text = ""
     keys: list[str] = []
-    for frame in head:
-        try:
-            frame.check(choice.limits)
-        except RecordError as error:
-            text = error.reason
-            continue
-        record = first_level(frame.data)
-        if record is None:
-            continue
+    rows, text = _rows(head, choice.limits)
+    for record in rows:
         keys = keys or [key for key in record if key != LIST_LINE]
         for converter in converters:
             match = converter.sniff(record)
             best[converter.name] = max(best.get(converter.name, Match.NO), match)
     top = max(best.values(), default=Match.NO)
+    name = recognise(rows, item, choice.recipes, shipped=not _is_log(best, top))
+    if name is not None:
+        return name, "recognised by its recipe"
     known = _known(item) if top < Match.STAMP else None
     if top == Match.NO:
         if known is not None:
@@ -305,6 +317,26 @@ def _recognise(item: InputFile, head: list[Frame], choice: _Choice) -> tuple[str
     others = [name for name, match in best.items() if Match.NO < match < top]
     also = f", before {' and '.join(sorted(others))}" if others else ""
     return names[0], f"recognised by its {'stamp' if top == Match.STAMP else 'shape'}{also}"
+
+
+def _rows(head: list[Frame], limits: ConvertLimits) -> tuple[list[dict[str, msgspec.Raw]], str]:
+    """The first level of the first records, and why the last one that is none is none."""
+    rows, reason = [], ""
+    for frame in head:
+        try:
+            frame.check(limits)
+        except RecordError as error:
+            reason = error.reason
+            continue
+        if (record := first_level(frame.data)) is not None:
+            rows.append(record)
+    return rows, reason
+
+
+def _is_log(best: dict[str, Match], top: Match) -> bool:
+    """Whether a file is surely the log of a session, which no recipe is asked about."""
+    names = [name for name, match in best.items() if match == top]
+    return top == Match.STAMP and all(formats.get(it).container == "session" for it in names)
 
 
 def _known(item: InputFile) -> KnownFormat | None:

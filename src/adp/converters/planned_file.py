@@ -22,6 +22,7 @@ class PlannedFile:
         framing: how it is cut into records.
         style: its layout.
         pieces: its pieces, in order.
+        dialect: the grammar of the actions in its texts; empty when they are left as they are.
     """
 
     source_file: str
@@ -32,6 +33,7 @@ class PlannedFile:
     framing: str
     style: dict[str, Any]
     pieces: list[ByteRange] = field(default_factory=list)
+    dialect: str = ""
 
     @property
     def size(self) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 from adp.converters.branches import LEFT_OUT, count, report_parent, with_branches
 from adp.converters.pairs import RecordPairs, is_rejected
 from adp.converters.programs import PROGRAMS
+from adp.converters.text_calls.restore import restore
 from adp.converters.unwritten_columns import report_columns
 from adp.converters.via_atif import ATIF, without_made
 from adp_schema.losses import Losses
@@ -70,6 +71,8 @@ class RecordWriter:
             if self._converter.name != ATIF:
                 without_made(trajectory)
             self._pairs.hang(trajectory)
+            if trajectory.source_format == self._converter.name:
+                restore(trajectory, self._losses)
             reason = None if self._rows else self._no_row(trajectory)
             if reason is None and self._is_empty(trajectory):
                 record = None

@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adp.converters.shard import ShardResult
+from adp.converters.shard_result import ShardResult
 from adp_schema.ids import numbered
 from adp_schema.tables import TABLES
 from adp_schema.writer import place, writer_options

@@ -11,21 +11,24 @@ import json
 import os
 import shutil
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from adp.converters.datasets.catalogue import OF_USER
 from adp.converters.files.limits import ConvertLimits
 from adp.converters.files.members import Unpacking
 from adp.converters.fingerprint_cache import FingerprintCache
 from adp.converters.hub_source import bring
-from adp.converters.inputs import collect, collect_below
+from adp.converters.inputs import Inputs, collect, collect_below
 from adp.converters.plan import ConvertPlan, choose, make_plan
 from adp.converters.planned_file import PlannedFile
-from adp.converters.registry import formats
+from adp.converters.registry import formats, stored_name
 from adp.converters.renumber import renumber_repeats
 from adp.converters.session_folders import resolve
-from adp.converters.shard import ConvertJob, ShardResult, convert_shard
+from adp.converters.shard import ConvertJob, convert_shard
+from adp.converters.shard_result import ShardResult
 from adp.converters.since import earlier, near_changes, only_new, untouched
 from adp.converters.unread_files import by_kind
 from adp.core.progress import Progress, Silent
@@ -52,6 +55,8 @@ class ConvertOptions:
         limits: what is larger or deeper is rejected.
         since: folder or URL of an earlier store; its inputs are left out.
         follow_links: read also what links lead to that leave the sources.
+        dialect: grammar of the actions in texts; None recognises it, ``none`` leaves texts alone.
+        recipes: files of recipes that describe data sets, beside those of the package.
     """
 
     format: str | None = None
@@ -63,16 +68,20 @@ class ConvertOptions:
     limits: ConvertLimits = field(default_factory=ConvertLimits)
     since: str | os.PathLike[str] | None = None
     follow_links: bool = False
+    dialect: str | None = None
+    recipes: Sequence[str] = ()
 
     def kept(self) -> dict[str, Any]:
         """What the lineage says of them: those that the user chose and the store depends on.
 
         A format of the user's own is called by its name; the path of its file stays private.
         """
-        named = ("format", "strict", "keep_raw", "dataset", "license", "follow_links")
+        named = ("format", "strict", "keep_raw", "dataset", "license", "follow_links", "dialect")
         chosen = {name: getattr(self, name) for name in named}
         if self.format:
             chosen["format"] = formats.get(self.format).name
+        if self.recipes:
+            chosen["recipes"] = [formats.get(OF_USER + path).name for path in self.recipes]
         plain = {name: value for name, value in chosen.items() if value not in (None, False)}
         return {**plain, **self.limits.changed()}
 
@@ -142,11 +151,11 @@ def _plan(
             inputs = collect_below(on_hub.root, on_hub.given, unpacking)
             dataset, source = options.dataset or on_hub.place.name, on_hub.place.url()
         if known is None:
-            return make_plan(choose(inputs, options.format, dataset, options.limits), source)
+            return make_plan(_chosen(inputs, dataset, options), source)
         cache, total = FingerprintCache(",".join(formats)), len(inputs.files)
         left_out = untouched(inputs, known, cache, options.format)
         near = near_changes(inputs, left_out)
-        files = choose(near, options.format, dataset, options.limits) if near.files else []
+        files = _chosen(near, dataset, options) if near.files else []
         new = only_new(files, known, options.limits, cache)
         if not new:
             count = f"all {total} inputs are" if total > 1 else "the input is"
@@ -165,11 +174,22 @@ def _plan(
         raise
 
 
+def _chosen(inputs: Inputs, dataset: str | None, options: ConvertOptions) -> list[PlannedFile]:
+    recipes = [OF_USER + str(Path(path).resolve()) for path in options.recipes]
+    for name in recipes:
+        formats.get(name)  # what is wrong in it is said before any file is read
+    return choose(
+        inputs, options.format, dataset, options.limits, dialect=options.dialect, recipes=recipes
+    )
+
+
 def _announce(plan: ConvertPlan, report: Progress) -> None:
     """Say which format was chosen and why, once for files that share both."""
-    groups: Counter[tuple[str, str]] = Counter((f.format, f.why) for f in plan.files if f.format)
-    for (name, why), count in sorted(groups.items()):
-        report.note(f"{count} file{'s' if count > 1 else ''}: {name} ({why})")
+    groups = Counter((f.format, f.why, f.dialect) for f in plan.files if f.format)
+    for (name, why, dialect), count in sorted(groups.items()):
+        actions = f", actions in texts: {dialect}" if dialect else ""
+        label = formats.get(name).name if name.startswith(OF_USER) else name
+        report.note(f"{count} file{'s' if count > 1 else ''}: {label} ({why}){actions}")
     for phrase in by_kind(file for file in plan.files if not file.format):
         report.note(f"rejected: {phrase}")
     if plan.unchanged:
@@ -199,6 +219,9 @@ def _jobs(store: str, plan: ConvertPlan, options: ConvertOptions) -> list[Conver
             strict=options.strict,
             limits=options.limits,
             is_sole=len(plan.files) == 1,
+            dialects={
+                file: plan.files[file].dialect for file, _ in shard if plan.files[file].dialect
+            },
         )
         for index, shard in enumerate(plan.shards)
     ]
@@ -212,7 +235,9 @@ def _manifest(
     reasons: Counter[str] = Counter()
     losses: Counter[str] = Counter()
     unknown: Counter[str] = Counter()
+    parsed: Counter[str] = Counter()
     for result in results:
+        parsed.update(result.parsed)
         datasets.update(result.datasets)
         reasons.update(result.reasons)
         losses.update(result.losses)
@@ -225,6 +250,7 @@ def _manifest(
     manifest.reasons = dict(sorted(reasons.items()))
     manifest.losses = dict(sorted(losses.items()))
     manifest.unknown = dict(sorted(unknown.items()))
+    manifest.parsed = dict(sorted(parsed.items()))
     inputs = _write_sources(run, manifest, plan, results)
     if not manifest.counts.balanced():
         raise InputError(f"the counts do not add up: {manifest.counts}; please report this")
@@ -266,7 +292,7 @@ def _source_row(
     return {
         "source_file": file.source_file,
         "dataset": file.dataset,
-        "source_format": formats.get(file.format).name if file.format else None,
+        "source_format": stored_name(formats.get(file.format)) if file.format else None,
         "framing": file.framing,
         "size": file.size,
         "fingerprint": print_,

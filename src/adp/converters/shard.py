@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import gc
 import hashlib
-import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +19,20 @@ from adp.converters.files.streams import beginning, check_unchanged, is_unchange
 from adp.converters.frames import Frame
 from adp.converters.framing import ByteRange
 from adp.converters.harbor_trials import join_outcome, taken_apart
-from adp.converters.registry import formats
+from adp.converters.registry import formats, stored_name
+from adp.converters.shard_result import PieceResult, ShardResult
 from adp.converters.side_contents import SideContents
+from adp.converters.text_calls.apply import TextParser
+from adp.converters.text_calls.by_run import ParserByRun
+from adp.converters.text_calls.of_file import BY_RUN
+from adp.converters.text_calls.registry import dialect
 from adp.converters.user_format import UserFormat
 from adp_schema import jsontext
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.errors import ChangedInputError, ConversionLossError, RecordError, SchemaError
 from adp_schema.ids import digest
 from adp_schema.losses import Losses, general_path
-from adp_schema.manifest import Counts, Shard
+from adp_schema.manifest import Counts
 from adp_schema.protocols import Converter, RawRecord, SkipRecordError
 from adp_schema.writer import ShardWriter, place
 
@@ -50,6 +54,7 @@ class ConvertJob:
         strict: stop at the first loss or reject.
         limits: limits of the conversion.
         is_sole: whether there is no other file than its; one that changes then ends the run.
+        dialects: index of a file -> the dialect of its texts.
     """
 
     index: int
@@ -61,6 +66,7 @@ class ConvertJob:
     strict: bool
     limits: ConvertLimits
     is_sole: bool = False
+    dialects: dict[int, str] = field(default_factory=dict)
 
     def without(self, change: ChangedInputError) -> ConvertJob:
         """The same, but a file is rejected, and so are those that belong together with it."""
@@ -74,53 +80,6 @@ class ConvertJob:
                 for file, piece, format_name, dataset, reason in self.pieces
             ],
         )
-
-
-@dataclass
-class PieceResult:
-    """What became of a piece: its counts, the hash of its records, and what its style is."""
-
-    file: int
-    counts: Counts = field(default_factory=Counts)
-    hash: str = ""
-    ascii: bool = True
-    style: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass
-class ShardResult:
-    """What became of a shard; kept on disk until the manifest is written."""
-
-    index: int
-    tables: dict[str, Shard] = field(default_factory=dict)
-    pieces: list[PieceResult] = field(default_factory=list)
-    base_ids: list[str] = field(default_factory=list)
-    datasets: dict[str, int] = field(default_factory=dict)
-    reasons: dict[str, int] = field(default_factory=dict)
-    losses: dict[str, int] = field(default_factory=dict)
-    unknown: dict[str, int] = field(default_factory=dict)
-
-    def text(self) -> str:
-        """As JSON."""
-        plain = {
-            **asdict(self),
-            "tables": {name: shard.model_dump() for name, shard in self.tables.items()},
-            "pieces": [
-                {**vars(piece), "counts": piece.counts.model_dump()} for piece in self.pieces
-            ],
-        }
-        return json.dumps(plain)
-
-    @classmethod
-    def parse(cls, text: str) -> ShardResult:
-        """The inverse of `text`."""
-        plain = json.loads(text)
-        plain["tables"] = {name: Shard(**shard) for name, shard in plain["tables"].items()}
-        plain["pieces"] = [
-            PieceResult(**{**piece, "counts": Counts(**piece["counts"])})
-            for piece in plain["pieces"]
-        ]
-        return cls(**plain)
 
 
 def convert_shard(job: ConvertJob) -> ShardResult:
@@ -159,6 +118,8 @@ class _Worker:
         self.losses = Losses()
         self.reasons: Counter[str] = Counter()
         self.datasets: Counter[str] = Counter()
+        self.parsers: dict[str, TextParser] = {}
+        self.parser: TextParser | ParserByRun | None = None
         self.sides: Mapping[str, bytes] = {}
         self.outcome: Mapping[str, bytes] = {}
         self.side_fault = ""
@@ -179,6 +140,7 @@ class _Worker:
                 result.pieces.append(self._side(file, piece))
             else:
                 converter = formats.get(format_name)
+                self.parser = self._parser(file, converter)
                 result.pieces.append(self._piece(file, piece, converter, dataset))
             self._check(piece, result.pieces[-1])
         self.writer.flush(self.builder)
@@ -193,7 +155,24 @@ class _Worker:
         result.reasons = dict(self.reasons)
         result.losses = dict(self.losses.counts)
         result.unknown = dict(self.losses.unknown_counts)
+        result.parsed = {
+            f"{name}: {what}": count
+            for name, parser in self.parsers.items()
+            for what, count in parser.counts.items()
+        }
         return result
+
+    def _parser(self, file: int, converter: Converter) -> TextParser | ParserByRun | None:
+        """What parses the texts of a file; None when they are left as they are."""
+        name = self.job.dialects.get(file)
+        if name == BY_RUN:
+            return ParserByRun(converter.dialect_for, self._parser_of)  # type: ignore[attr-defined]
+        return self._parser_of(name) if name else None
+
+    def _parser_of(self, name: str) -> TextParser:
+        if name not in self.parsers:
+            self.parsers[name] = TextParser(dialect(name))
+        return self.parsers[name]
 
     def _check(self, piece: ByteRange, done: PieceResult | None = None) -> None:
         """Make sure that what is read is what was planned.
@@ -226,7 +205,7 @@ class _Worker:
         out = PieceResult(file)
         hasher = hashlib.blake2b(digest_size=16)
         origin = {
-            "source_format": converter.name,
+            "source_format": stored_name(converter),
             "converter": converter.name,
             "converter_version": converter.version,
             "source_file": piece.source_file,
@@ -301,6 +280,10 @@ class _Worker:
             self._read(frame, origin, converter)
             join_outcome(source_file, converter, self.outcome, self.builder, self.losses)
             self.builder.close_record(self.losses)
+            if self.parser is not None:
+                self.parser.change_record(self.builder)
+            if (complete := getattr(converter, "complete", None)) is not None:
+                complete(self.builder)
             if isinstance(converter, UserFormat):
                 self.builder.check_record()
         except SkipRecordError as skip:
@@ -314,7 +297,7 @@ class _Worker:
             raise ConversionLossError(
                 f"{source_file}#{frame.number}: would be lost: {loss} (--strict)"
             )
-        if self.job.keep_raw:
+        if self.job.keep_raw and len(self.builder.base_ids) > before:
             self.builder.keep_raw(frame.original or frame.data)
         made = len(self.builder.base_ids) - before
         self.tally["used"] += 1

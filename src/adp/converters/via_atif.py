@@ -31,6 +31,9 @@ EMPTY_AGAIN = ("target_path", "timestamp_text")
 """Those of them that are empty in the store again; the others are where a format is written."""
 
 
+_FORM_KEYS = ("$shape", "$null", "$absent", "$parsed")
+
+
 def came_from(run: Trajectory, name: str) -> bool:
     """Whether a trajectory went from a format through ATIF: keys of ``extra`` are that format's."""
     return _form(run).get(FORM) == name
@@ -60,9 +63,7 @@ def without_form(text: str | None, shape: dict[str, Any] | None = None) -> str |
         shape: the form that it gets.
     """
     values = {} if text is None else jsontext.decode_object(text.encode("utf-8"))
-    kept: dict[str, Any] = {
-        name: value for name, value in values.items() if name not in ("$shape", "$null", "$absent")
-    }
+    kept: dict[str, Any] = {name: value for name, value in values.items() if name not in _FORM_KEYS}
     if shape:
         kept["$shape"] = shape
     return jsontext.text_of(kept) if kept else None

@@ -26,6 +26,7 @@ class OpenAIChat(Format):
     """The format ``openai_chat``."""
 
     name = "openai_chat"
+    holds_text_actions = True
     title = "OpenAI chat messages and tools, one row a conversation"
     recognised = "A list `messages` (or a JSON string of one) whose items have a `role`."
     versions = (

@@ -30,6 +30,7 @@ class Preference(Format):
     """The format ``preference``."""
 
     name = k.NAME
+    holds_text_actions = True
     title = "Preference rows: chosen and rejected answers, or an answer with a label"
     recognised = (
         "`chosen` and `rejected` (texts, messages or lists of them) without `conversations`; "

@@ -90,6 +90,7 @@ class MessageListReader(LogReader):
     )
     log = MessageList
     gives_way = True
+    holds_text_actions = True
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """A message of a chat, and no key of another format."""

@@ -29,6 +29,7 @@ class ShareGPT(Format):
     """The format ``sharegpt``."""
 
     name = k.NAME
+    holds_text_actions = True
     title = "ShareGPT turns (`conversations` with from and value), as LLaMA-Factory loads them"
     container = "json_array"
     recognised = (

@@ -104,7 +104,7 @@ def find_tagged(text: str) -> list[CallGroup]:
         if thought is not None:
             position = thought
             continue
-        group = _tagged_group(text, start)
+        group = tagged_group(text, start)
         if group is None:
             failed += 1
         else:
@@ -120,17 +120,17 @@ def find_bare(text: str) -> list[CallGroup]:
     """
     if OPEN in text:
         start = _skip(text, 0)
-        json_objects = _json_objects(text, start) if text[start : start + 1] in ("{", "[") else None
+        json_objects = objects_from(text, start) if text[start : start + 1] in ("{", "[") else None
         full = json_objects is not None and _skip(text, json_objects[2]) == len(text)
         if not full and (groups := find_tagged(text)):
             return groups
     for start in _starts(text):
-        json_objects = _json_objects(text, start)
+        json_objects = objects_from(text, start)
         if json_objects is not None and _skip(text, json_objects[2]) == len(text):
             break
     else:
         start = next(iter(_starts(text)), len(text))
-        json_objects = _python_objects(text, start, len(text.rstrip(_SPACE)))
+        json_objects = python_objects_in(text, start, len(text.rstrip(_SPACE)))
     if json_objects is None:
         return []
     objects, listed, end = json_objects
@@ -152,9 +152,9 @@ def object_at(text: str) -> Object | None:
     start = _skip(text, 0)
     if text[start : start + 1] != "{":
         return None
-    json_objects = _json_objects(text, start)
+    json_objects = objects_from(text, start)
     if json_objects is None or _skip(text, json_objects[2]) != len(text):
-        json_objects = _python_objects(text, start, len(text.rstrip(_SPACE)))
+        json_objects = python_objects_in(text, start, len(text.rstrip(_SPACE)))
     return json_objects[0][0] if json_objects is not None and len(json_objects[0]) == 1 else None
 
 
@@ -215,11 +215,14 @@ def _starts(text: str) -> list[int]:
 # ---- objects -------------------------------------------------------------------------------
 
 _Matches = tuple[list[Object], bool, int]
-"""Objects, whether brackets are around them, and the position after them."""
 
 
-def _json_objects(text: str, position: int) -> _Matches | None:
-    """Objects of JSON from a position on: one, several with space between, or a list."""
+def objects_from(text: str, position: int) -> _Matches | None:
+    """Objects of JSON from a position on: one, several with space between, or a list.
+
+    Returns:
+        The objects, whether brackets are around them, and the position after them.
+    """
     objects: list[Object] = []
     listed = text[position : position + 1] == "["
     try:
@@ -260,8 +263,8 @@ def _json_object(text: str, start: int) -> Object:
     return Object(start, position + 1, members, python=False)
 
 
-def _python_objects(text: str, start: int, end: int) -> _Matches | None:
-    """A dict of Python, or a list of them, that fills a piece of the text."""
+def python_objects_in(text: str, start: int, end: int) -> _Matches | None:
+    """A dict of Python, or a list of them, that fills a piece of the text; as `objects_from`."""
     piece = text[start:end]
     if piece[:1] not in ("{", "[") or len(piece) > _MOST_PYTHON or "\r" in piece or "\f" in piece:
         return None
@@ -313,10 +316,10 @@ def _python_object(node: ast.Dict, places: _Places) -> Object:
 # ---- calls ---------------------------------------------------------------------------------
 
 
-def _tagged_group(text: str, start: int) -> CallGroup | None:
+def tagged_group(text: str, start: int) -> CallGroup | None:
     """The calls of one pair of tags; the closing one may be missing at the end of the text."""
     inside = _skip(text, start + len(OPEN))
-    json_objects = _json_objects(text, inside)
+    json_objects = objects_from(text, inside)
     end = -1
     if json_objects is not None:
         stop = _skip(text, json_objects[2])
@@ -329,7 +332,9 @@ def _tagged_group(text: str, start: int) -> CallGroup | None:
         stop = text.find(CLOSE, inside, following if following >= 0 else len(text))
         if stop < 0:
             return None
-        json_objects = _python_objects(text, inside, inside + len(text[inside:stop].rstrip(_SPACE)))
+        json_objects = python_objects_in(
+            text, inside, inside + len(text[inside:stop].rstrip(_SPACE))
+        )
         end = stop + len(CLOSE)
     return (
         None

@@ -9,7 +9,17 @@ from adp_schema.errors import UsageError, unknown_name
 
 _PACKAGE = "adp.converters.text_calls.dialects"
 
-DIALECTS: tuple[str, ...] = ("react",)
+DIALECTS: tuple[str, ...] = (
+    "function_xml",
+    "hermes",
+    "alfworld",
+    "webshop",
+    "agentinstruct_os",
+    "agentinstruct_db",
+    "agentinstruct_kg",
+    "mind2web",
+    "react",
+)
 """Names of the dialects, and of their modules. Earlier ones win when two claim as many turns."""
 
 

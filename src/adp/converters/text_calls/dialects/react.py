@@ -1,15 +1,66 @@
-"""ReAct: lines that begin with ``Thought:``, ``Action:`` and ``Action Input:``."""
+"""ReAct: lines that begin with ``Thought:``, ``Action:``, ``Action Input:`` and ``Observation:``.
+
+What stands behind ``Action:`` is a call when it is
+
+- a name with ``Action Input:`` in the next line, or with ``with Action Input:`` in the same one;
+- ``name[words]``: the words are the argument ``keywords`` of a search, ``element`` of a click,
+  ``answer`` of a finish, and ``input`` of any other;
+- ``name(a=1)`` with literals, or ``name(words, words)`` without quotes: ``arg0``, ``arg1``;
+- JSON with ``action`` and ``action_input``, or ``name`` and ``arguments``, perhaps in a fence;
+- the name of a tool on offer;
+- an action of a household game (``take mug 1 from shelf 2``), with the names of the Agent Data
+  Protocol: ``take(item, source)``;
+- any other line in plain words of a game (``focus on thermometer``): ``perform_action(action)``. It
+  begins with a small letter or a digit and ends without a full stop, and the turn begins with
+  ``Action:`` or holds ``Thought:``.
+
+``API Name:`` with ``API Input:`` says the same as ``Action:`` with ``Action Input:``. Labels in
+code fences are none. A call of ``Finish`` stays a call; ``Final Answer:`` is an answer.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from adp.converters.text_calls.dialect import Dialect, Marked, ParsedCall, ParsedTurn
-from adp_schema import jsontext
+from adp.converters.text_calls.dialect import (
+    Dialect,
+    Marked,
+    ParsedCall,
+    ParsedResult,
+    ParsedTurn,
+    Piece,
+    Span,
+)
+from adp.converters.text_calls.household import household_action, household_words
+from adp.converters.text_calls.labels import (
+    Labelled,
+    label_pattern,
+    object_text,
+    run_pieces,
+    same_values,
+    sections,
+    string_members,
+    structured,
+    thought,
+)
+from adp.converters.text_calls.notations import bracketed, call_words, json_call, written_call
 
-_ACTION = re.compile(r"^Action:[ \t]*([^\n]+)\nAction Input:[ \t]*", re.MULTILINE)
-_THOUGHT = re.compile(r"^Thought:[ \t]*", re.MULTILINE)
+_ACTIONS = ("action", "api name")
+_INPUTS = ("action input", "api input")
+_RESULTS = ("observation", "api result")
+_LABELS = (
+    "Thought", "Action Input", "Action", "Observation", "Final Answer", "API Name", "API Input",
+    "API Result", "Question",
+)  # fmt: skip
+_PATTERN = label_pattern(_LABELS)
+_RESULT = re.compile(
+    r"\s*+(?:Observation ?\d{0,3}|OBSERVATION|observation|Response|API Result ?\d{0,3}):\s?"
+)
+_NAME = re.compile(r"[`'\"]?([\w$@][\w .$@/:\-]{0,119}?)[`'\"]?")
+_WITH_INPUT = re.compile(r"([\w$@][\w.$@/:\-]{0,119}+) with Action Input:[ \t]*+")
+_PLAIN = re.compile(r"[a-z0-9#][^\n]{0,199}(?<![.!?:])")
+PERFORM = "perform_action"
 
 
 class ReAct(Dialect):
@@ -18,28 +69,115 @@ class ReAct(Dialect):
     name = "react"
     title = "ReAct (`Thought:`, `Action:`, `Action Input:`)"
     example = 'Thought: I look it up.\nAction: search\nAction Input: {"q": "adp"}'
-    marks = ("Action:",)
+    marks = ("Action:", *(f"Action {digit}" for digit in range(1, 10)), "Final Answer", "API Name")
+    results = ("Observation", "OBSERVATION:", "observation:", "Response:", "API Result")
 
     def parse(self, text: str, tools: Sequence[str] = ()) -> ParsedTurn:
         """Take a turn of an agent apart."""
-        match = _ACTION.search(text)
-        if match is None:
-            return ParsedTurn()
-        words = text[match.end() :].strip()
-        valid = words.startswith("{") and jsontext.is_valid(words)
-        call = ParsedCall(
-            (match.start(), len(text)),
-            match[1].strip(),
-            arguments=words if valid else None,
-            raw=None if valid else words,
-            written_as="object" if valid else "text",
+        parts = sections(text, _PATTERN)
+        actions = _Actions(text, parts, tools)
+        calls: list[ParsedCall] = []
+        thoughts: list[Marked] = []
+        answer: Marked | None = None
+        left = None
+        for index, part in enumerate(parts):
+            following = parts[index + 1] if index + 1 < len(parts) else None
+            if part.label == "thought":
+                end = following.span[0] if following is not None else part.span[1]
+                thoughts.append(thought(part, end))
+            elif part.label == "final answer":
+                answer = Marked(part.span, part.words)
+            elif part.label in _ACTIONS and part.words[0] < part.words[1]:
+                call = actions.call(part, following)
+                if call is None:
+                    left = "no notation of an action is known for it"
+                else:
+                    calls.append(call)
+        if not calls and answer is None:
+            return ParsedTurn(left=left)
+        return ParsedTurn(tuple(calls), tuple(thoughts), answer, left)
+
+    def results_in(self, text: str, calls: Sequence[ParsedCall]) -> tuple[ParsedResult, ...]:
+        """The result in the turn after a call."""
+        match = _RESULT.match(text)
+        start = match.end() if match else 0
+        return (ParsedResult(Marked((0, len(text)), (start, len(text)))),)
+
+    def pieces(self, text: str) -> Sequence[Piece]:
+        """The turns of a text with observations in it."""
+        return run_pieces(text, sections(text, _PATTERN), _RESULTS, _ACTIONS)
+
+    def write(self, call: ParsedCall) -> str | None:
+        """The lines of a call."""
+        return next(filter(None, (same_values(self, it, call) for it in _written(call))), None)
+
+
+def _written(call: ParsedCall) -> list[str | None]:
+    """Ways to write a call, the likeliest first."""
+    members = string_members(call.arguments)
+    if call.name == PERFORM and members is not None and set(members) == {"action"}:
+        return [f"Action: {members['action']}"]
+    words = call.raw if call.arguments is None else call.arguments
+    lines = f"Action: {call.name}\nAction Input: {words}".rstrip()
+    if call.written_as != "dsl":
+        return [lines]
+    phrase = household_words(call.name, call.arguments)
+    short = written_call(call.name, call.arguments)
+    return [*(f"Action: {it}" for it in (phrase, *short) if it is not None), lines]
+
+
+class _Actions:
+    """Reads the actions of a turn."""
+
+    def __init__(self, text: str, parts: Sequence[Labelled], tools: Sequence[str]) -> None:
+        self._text = text
+        self._tools = tools
+        self._is_game = any(part.label == "thought" for part in parts) or (
+            bool(parts) and not text[: parts[0].span[0]].strip() and parts[0].label == "action"
         )
-        thought = _THOUGHT.search(text, 0, match.start())
-        thoughts = ()
-        if thought is not None:
-            span = (thought.start(), match.start())
-            thoughts = (Marked(span, (thought.end(), max(thought.end(), match.start() - 1))),)
-        return ParsedTurn((call,), thoughts)
+
+    def call(self, part: Labelled, following: Labelled | None) -> ParsedCall | None:
+        """The call of a label with what follows it; None when it is none."""
+        words = self._text[slice(*part.words)]
+        if following is None or following.label not in _INPUTS:
+            return self._action(words, part)
+        name = _NAME.fullmatch(words)
+        if name is None:
+            return None
+        span = (part.span[0], following.span[1])
+        return _with_input(span, name[1], self._text[slice(*following.words)])
+
+    def _action(self, words: str, part: Labelled) -> ParsedCall | None:
+        """The call that words behind ``Action:`` are."""
+        span = part.span
+        match = _WITH_INPUT.match(words)
+        if match is not None:
+            return _with_input(span, match[1], words[match.end() :])
+        listed = json_call(words)
+        if listed is not None:
+            return ParsedCall(span, listed[0], listed[1], written_as="object")
+        first = words.partition("\n")[0].rstrip()
+        for candidate in (words, first) if first != words else (words,):
+            result = bracketed(candidate) or call_words(candidate) or self._named(candidate)
+            if result is not None:
+                return ParsedCall((span[0], part.words[0] + len(candidate)), *result)
+        if not self._is_game or _PLAIN.fullmatch(first) is None or part.label != "action":
+            return None
+        end = part.words[0] + len(first)
+        return ParsedCall((span[0], end), PERFORM, object_text(action=first))
+
+    def _named(self, words: str) -> tuple[str, str] | None:
+        """The name of a tool alone, or an action of a household."""
+        if words in self._tools:
+            return words, "{}"
+        return household_action(words) if self._is_game else None
+
+
+def _with_input(span: Span, name: str, words: str) -> ParsedCall:
+    if not words:
+        return ParsedCall(span, name, "{}")
+    value = structured(words)
+    return ParsedCall(span, name, value.arguments, value.raw, value.written_as)
 
 
 DIALECT = ReAct()

@@ -1,0 +1,57 @@
+"""What became of a shard and of the pieces in it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from adp_schema.manifest import Counts, Shard
+
+
+@dataclass
+class PieceResult:
+    """What became of a piece: its counts, the hash of its records, and what its style is."""
+
+    file: int
+    counts: Counts = field(default_factory=Counts)
+    hash: str = ""
+    ascii: bool = True
+    style: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class ShardResult:
+    """What became of a shard; kept on disk until the manifest is written."""
+
+    index: int
+    tables: dict[str, Shard] = field(default_factory=dict)
+    pieces: list[PieceResult] = field(default_factory=list)
+    base_ids: list[str] = field(default_factory=list)
+    datasets: dict[str, int] = field(default_factory=dict)
+    reasons: dict[str, int] = field(default_factory=dict)
+    losses: dict[str, int] = field(default_factory=dict)
+    unknown: dict[str, int] = field(default_factory=dict)
+    parsed: dict[str, int] = field(default_factory=dict)
+
+    def text(self) -> str:
+        """As JSON."""
+        plain = {
+            **asdict(self),
+            "tables": {name: shard.model_dump() for name, shard in self.tables.items()},
+            "pieces": [
+                {**vars(piece), "counts": piece.counts.model_dump()} for piece in self.pieces
+            ],
+        }
+        return json.dumps(plain)
+
+    @classmethod
+    def parse(cls, text: str) -> ShardResult:
+        """The inverse of `text`."""
+        plain = json.loads(text)
+        plain["tables"] = {name: Shard(**shard) for name, shard in plain["tables"].items()}
+        plain["pieces"] = [
+            PieceResult(**{**piece, "counts": Counts(**piece["counts"])})
+            for piece in plain["pieces"]
+        ]
+        return cls(**plain)
