@@ -220,7 +220,9 @@ def _jobs(store: str, plan: ConvertPlan, options: ConvertOptions) -> list[Conver
             limits=options.limits,
             is_sole=len(plan.files) == 1,
             dialects={
-                file: plan.files[file].dialect for file, _ in shard if plan.files[file].dialect
+                file: (plan.files[file].dialect, plan.files[file].dialect_is_found)
+                for file, _ in shard
+                if plan.files[file].dialect
             },
         )
         for index, shard in enumerate(plan.shards)

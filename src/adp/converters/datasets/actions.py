@@ -22,8 +22,10 @@ _NUMBERS = {"width": "viewport_width", "height": "viewport_height", "reward": "r
 
 def observe(
     row: DatasetRow, source: SourceObject, spec: ObservationSpec
-) -> ObservationDraft | None:
+) -> ObservationDraft | StepDraft | None:
     """Add what the agent saw after the step at hand; None when the columns say nothing.
+
+    Words before the first step are one: the prompt.
 
     Args:
         row: the row, whose run takes it.
@@ -52,6 +54,11 @@ def observe(
         add_images(row, source, path, draft.parts)
     if not draft.columns and not draft.parts.columns():
         return None
+    if not row.run.steps and not draft.columns:
+        # What is shown before anything was said or done is the prompt.
+        step = new_step(row.run, "user")
+        step.parts = draft.parts
+        return step
     draft.by_order = True
     row.run.observations.append(draft)
     return draft

@@ -39,7 +39,7 @@ from adp_schema.errors import RecordError
 from adp_schema.ids import digest
 from adp_schema.losses import Losses
 from adp_schema.model import Columns, Trajectory
-from adp_schema.protocols import Match, RawRecord, SkipRecordError
+from adp_schema.protocols import LIST_LINE, Match, RawRecord, SkipRecordError
 
 ENGINE_VERSION = "1"
 """Raised when the rows that recipes give change."""
@@ -136,7 +136,7 @@ class _Reading:
 
     def read(self) -> None:
         for row in self._rows():
-            reason = dropped(self.recipe.drop, row)
+            reason = dropped(self.recipe.drop, self._view(row)) if self.recipe.drop else None
             if reason is not None:
                 self._leave_out(row, reason)
             elif self.recipe.reader == "steps":
@@ -154,7 +154,7 @@ class _Reading:
         """Take the rows that the recipe drops out of those of a file."""
         kept = []
         for source in row.rows if self.recipe.drop else ():
-            reason = dropped(self.recipe.drop, self._row(source, []))
+            reason = dropped(self.recipe.drop, source)
             if reason is None:
                 kept.append(source)
             else:
@@ -239,14 +239,27 @@ class _Reading:
             tasks.read(row)
             self.made += 1
             return
-        copy = row.source.copy()
+        rows, source = row.rows, row.source
+        copy = self._view(row)
+        if rows:
+            row.source = copy
         self._set(row, late=False)
+        row.source = source
         if self.recipe.hook is not None:
             hook = import_module(f"adp.converters.datasets.hooks.{self.recipe.hook}")
             row.add(hook.turns(row))
         else:
             _FAMILIES[self.recipe.reader](row)
         self._finish(row, [copy])
+
+    def _view(self, row: DatasetRow) -> SourceObject:
+        """What fields are looked up in: the row as it is, or the list that it is."""
+        if not row.rows:
+            return row.source.copy()
+        view = SourceObject(None, "$", self.losses)
+        items = b",".join(jsontext.encode(item.values) for item in row.rows)
+        view.values = {LIST_LINE: Raw(b"[" + items + b"]")}
+        return view
 
     def _set(self, row: DatasetRow, *, late: bool) -> None:
         set_fields(self.recipe.fields, row.run.columns, row, Trajectory, late=late)

@@ -22,13 +22,15 @@ Keys = tuple[str | int, ...]
 
 @cache
 def parse_path(text: str) -> Keys:
-    """The keys and numbers of a path; ``$`` is a record that is a list.
+    """The keys and numbers of a path; ``$`` is a record that is a list, ``$[0].a`` leads into it.
 
     Raises:
         ValueError: it is none.
     """
     if text == "$":
         return (LIST_LINE,)
+    if text.startswith("$["):
+        return (LIST_LINE, *parse_path(text[1:]))
     text = text.removeprefix("$.") if text.startswith("$.") else text
     keys: list[str | int] = [LIST_LINE] if text.startswith("$[") else []
     position = len(keys)
