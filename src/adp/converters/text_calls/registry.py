@@ -21,6 +21,10 @@ DIALECTS: tuple[str, ...] = (
     "afm_tags",
     "mcp_xml",
     "terminus",
+    "tool_call_brackets",
+    "rlla",
+    "m3",
+    "json_actions",
     "fenced_code",
 )
 """Names of the dialects, and of their modules. Earlier ones win when two claim as many turns."""
