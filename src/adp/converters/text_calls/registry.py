@@ -24,6 +24,10 @@ DIALECTS: tuple[str, ...] = (
     "tool_call_brackets",
     "rlla",
     "m3",
+    "llama_python_tag",
+    "kimi_tags",
+    "deepseek_tags",
+    "harmony_text",
     "json_actions",
     "fenced_code",
 )
