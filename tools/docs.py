@@ -33,6 +33,7 @@ from adp_schema.tables import ENUMS, SCHEMA_VERSION, TABLES, Table
 from adp_schema.views import STORE_COLUMN, VIEWS, View
 from tools import format_pages
 from tools.check_page import checks_page
+from tools.datasets_page import datasets_page, datasets_schema
 from tools.environments_page import environments_page, policies_page
 from tools.loss_page import losses_page
 from tools.markdown import NOTE, cell
@@ -53,6 +54,7 @@ RESERVED = {
     "$absent": "names of keys that the source left out where they are usually written",
     "$shape": "the form that the source's own format used, for writing it back the same way",
     "$escaped": "originals of columns whose characters cannot be stored (lone surrogates, NaN)",
+    "$parsed": "what was recovered from texts, or set by a recipe, after the row was read",
 }
 
 
@@ -274,6 +276,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "scorers.md": scorers_page,
     "chat-templates.md": templates_page,
     "recipe.schema.json": recipe_schema,
+    "datasets-list.md": datasets_page,
+    "datasets.schema.json": datasets_schema,
     "environments-settings.md": environments_page,
     "policies-settings.md": policies_page,
     "train-config.md": train_page,

@@ -49,7 +49,7 @@ class RowBuilder:
         self._tasks_seen: dict[tuple[str, str | None], str] = {}
         self._origin = Origin(seq=0, dataset="")
         self._mark: dict[str, int] = {}
-        self._open = False
+        self._open = self._has_task = False
         self._sub = 0
 
     # ---- one record ------------------------------------------------------------------------
@@ -60,7 +60,7 @@ class RowBuilder:
         self._mark = {name: rows.size for name, rows in self.rows.items()}
         self._base_mark = len(self.base_ids)
         self._sub = 0
-        self._open = False
+        self._open = self._has_task = False
 
     def mark(self) -> None:
         """Say that a converter sanitised a part of the record, so rows must be mended."""
@@ -70,12 +70,17 @@ class RowBuilder:
         """End the record: finish an open trajectory, and note the losses of the record on it.
 
         Raises:
-            RecordError: the converter made no trajectory.
+            RecordError: the converter made neither a trajectory nor a task.
         """
         if self._open:
             self.finish()
         if not self._sub:
-            raise RecordError("the record holds no trajectory")
+            if not self._has_task:
+                raise RecordError("the record holds no trajectory")
+            for row in self.made("tasks"):
+                row["seq"], row["trajectory_id"] = self._origin.seq, None
+            losses.take()
+            return
         if losses.items or losses.unknown_items:
             row = self.rows["trajectories"][-1]
             origin = (row.get("source_format"), row.get("agent_version"))
@@ -108,12 +113,8 @@ class RowBuilder:
     def keep_raw(self, data: bytes) -> None:
         """Keep the record's bytes beside the trajectory that was finished last."""
         row = self.rows["trajectories"][-1]
-        columns = {
-            "record": row["source_records"][0],
-            "source_file": row["source_file"],
-            "offset": row["source_offsets"][0],
-            "data": data,
-        }
+        columns = {"record": row["source_records"][0], "source_file": row["source_file"],
+                   "offset": row["source_offsets"][0], "data": data}  # fmt: skip
         self._add("raw", columns)
         self._keys["raw"].append((row["seq"], row["trajectory_id"], len(self.rows["raw"])))
         self.size += len(data)
@@ -281,6 +282,7 @@ class RowBuilder:
 
         One that says something else than the first with its id is kept beside the trajectory.
         """
+        self._has_task = True
         key, content = (self._origin.dataset, columns["task_id"]), ids.task_digest(columns)
         if self._tasks_seen.get(key) != content:
             self._tasks_seen.setdefault(key, content)

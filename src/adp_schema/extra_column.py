@@ -113,6 +113,26 @@ def with_parsed(text: str | None, parsed: Mapping[str, Any]) -> str:
     return f'{start}"$parsed":{jsontext.text_of(parsed)}}}'
 
 
+def with_changed_columns(text: str | None, before: Mapping[str, Any]) -> str:
+    """The column ``extra`` of a row some of whose columns were set after it was read.
+
+    Args:
+        text: the column.
+        before: column -> the value that was read; None when there was none.
+    """
+    values = jsontext.decode_object((text or "{}").encode("utf-8"))
+    parsed = msgspec.json.decode(values.pop("$parsed")) if "$parsed" in values else {}
+    known = {*parsed.get("columns", ()), *parsed.get("replaced", ())}
+    new = {name: value for name, value in before.items() if name not in known}
+    empty = [name for name, value in new.items() if value is None]
+    replaced = {name: value for name, value in new.items() if value is not None}
+    for key, more in (("columns", [*parsed.get("columns", ()), *empty]),
+                      ("replaced", {**parsed.get("replaced", {}), **replaced})):  # fmt: skip
+        if more:
+            parsed[key] = more
+    return jsontext.text_of({**values, "$parsed": parsed} if parsed else values)
+
+
 def without_parsed(text: str | None) -> str | None:
     """The column ``extra`` without ``$parsed``; None when nothing else is in it."""
     if text is None or '"$parsed"' not in text:

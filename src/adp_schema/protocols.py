@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 
 
 class Match(IntEnum):
-    """How surely a format recognises a record: a stamp beats a shape."""
+    """How surely a format recognises a record: a data set beats a stamp, and a stamp a shape."""
 
     NO = 0
     SHAPE = 1
     STAMP = 2
+    DATA_SET = 3
 
 
 class SkipRecordError(Exception):

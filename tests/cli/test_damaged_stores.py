@@ -39,6 +39,7 @@ CALLS = {
     "head": "STORE",
     "info": "STORE",
     "merge": "WHOLE STORE -o OUT",
+    "parse": "STORE -o OUT --dialect react",
     "publish": "STORE me/runs --dry-run --accept-licenses --allow-findings --out OUT",
     "query": "STORE -c SELECT+*+FROM+steps -o OUT.jsonl",
     "redact": "STORE -o OUT",

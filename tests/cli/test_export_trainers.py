@@ -37,9 +37,16 @@ def test_the_report_as_json(run, tmp_path, examples):
         ),
         (
             ("--to", "openai_chat", "--model", "tiny"),
-            "is for no trainer; leave out --model and --set",
+            "is for no trainer; leave out --model, --set and --system-prompt",
         ),
-        (("--to", "openai_chat", "--set", "a=1"), "is for no trainer; leave out --model and --set"),
+        (
+            ("--to", "openai_chat", "--set", "a=1"),
+            "is for no trainer; leave out --model, --set and --system-prompt",
+        ),
+        (
+            ("--to", "chatml", "--system-prompt", __file__),
+            "unknown option of chatml 'system_prompt'",
+        ),
         (("--to", "trl-sff"), "did you mean trl-sft"),
     ],
 )
@@ -48,6 +55,20 @@ def test_wrong_calls_are_refused(run, tmp_path, examples, words, message):
     assert done.code == 2
     assert message in done.err
     assert not (tmp_path / "out").exists()
+
+
+def test_a_system_prompt_comes_from_a_file(run, tmp_path, examples):
+    text = 'Work: "well", {so}\n---\n☃ \\ end\n'
+    prompt = tmp_path / "prompt.txt"
+    prompt.write_text(text, encoding="utf-8")
+    words = ("--to", "openhands-sdk", "--system-prompt", prompt)
+    done = run("export", examples, *words, "-o", tmp_path / "out")
+    assert done.code == 0
+    rows = (tmp_path / "out" / "train.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(row)["messages"][0]["content"] for row in rows] == [text] * len(rows)
+    readme = (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert "--system-prompt FILE -o OUT" in readme
+    assert str(tmp_path) not in readme
 
 
 def test_nothing_to_write(run, tmp_path, examples):

@@ -43,12 +43,14 @@ def folder(tmp_path, monkeypatch):
 
 CALLS = [
     ("adp convert", ["convert", "chat.jsonl", "-o", "new"]),
+    ("adp parse", ["parse", "st", "-o", "new", "--dialect", "react"]),
     ("adp merge", ["merge", "st", "other", "-o", "new"]),
     ("adp drop", ["drop", "st", "--where", "false", "-o", "new"]),
     ("adp drop --dry-run", ["drop", "st", "--where", "false", "--dry-run"]),
     ("adp seal", ["seal", "growing"]),
     ("adp export", ["export", "st", "--to", "openai_chat", "-o", "new"]),
     ("adp formats", ["formats"]),
+    ("adp formats --dialects", ["formats", "--dialects"]),
     ("adp rejects", ["rejects", "st"]),
     ("adp curate --explain", ["curate", "recipe.yaml", "--explain"]),
     ("adp why", ["why", "st", "a"]),

@@ -44,6 +44,8 @@ class ConvertKeywords(TypedDict, total=False):
     since: PathText | None
     limits: ConvertLimits
     follow_links: bool
+    dialect: str | None
+    recipes: Sequence[str]
 
 
 def convert(
@@ -65,6 +67,8 @@ def convert(
             since: an earlier store; inputs that it holds are left out.
             limits: sizes and nesting beyond which a record is rejected.
             follow_links: read also what links lead to that leave the sources.
+            dialect: grammar of the actions in texts, or ``none``; None recognises it.
+            recipes: files of recipes that describe data sets.
 
     Returns:
         The store. ``store.manifest.counts`` says what became of the records.

@@ -71,7 +71,18 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
 
 VERIFYING = frozenset(
     {
-        *("convert", "export", "merge", "drop", "publish", "redact", "seal", "curate", "train"),
+        *(
+            "convert",
+            "export",
+            "merge",
+            "drop",
+            "parse",
+            "publish",
+            "redact",
+            "seal",
+            "curate",
+            "train",
+        ),
         *("tokens", "collect", "eval", "score", "report"),
     }
 )

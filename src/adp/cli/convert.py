@@ -31,6 +31,10 @@ from adp_schema.manifest import Manifest
 
 EPILOG = epilog("adp convert logs/ -o my_store", 2, 3, 4, 5, 9)
 
+RecipeFiles = Annotated[
+    list[str] | None,
+    typer.Option(metavar="FILE", help="YAML that describes a data set; may be given again."),
+]
 MaxRecordBytes = Annotated[int, typer.Option(min=1, metavar="N", help="Reject larger records.")]
 MaxDepth = Annotated[
     int, typer.Option(min=1, max=MAX_DEPTH, metavar="N", help="Reject deeper nesting.")
@@ -79,6 +83,7 @@ def convert(
     max_record_bytes: MaxRecordBytes = RECORD_BYTES,
     max_depth: MaxDepth = MAX_DEPTH,
     max_decompressed_bytes: MaxDecompressedBytes = FILE_BYTES,
+    recipe: RecipeFiles = None,
     as_json: JsonCounts = False,
 ) -> None:
     """Convert traces, logs and data sets into a store.
@@ -99,6 +104,7 @@ def convert(
         since=since,
         follow_links=follow_links,
         dialect=dialect,
+        recipes=tuple(recipe or ()),
     )
     if not as_json:
         list_sessions(sources)

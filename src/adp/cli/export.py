@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from typing import Annotated
 
@@ -17,6 +18,7 @@ from adp.converters.export import export as write
 from adp.converters.records import NOTHING
 from adp.converters.registry import formats
 from adp.core.code_files import unknown_item
+from adp.core.input_files import read_text
 from adp.trainers.export.registry import exporters, is_exporter
 from adp.trainers.export.run import export_rows
 from adp_schema.errors import UsageError
@@ -40,6 +42,10 @@ Flavour = Annotated[
 Single = Annotated[
     str | None, typer.Option(metavar="FILE", help="Write all into one file of this name.")
 ]
+SystemPrompt = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Agent harnesses: a text file with the system prompt."),
+]
 Strict = Annotated[bool, typer.Option("--strict", help="Stop when something would be lost.")]
 
 
@@ -58,6 +64,7 @@ def export(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Trainers: an option, as expand=true."),
     ] = None,
+    system_prompt: SystemPrompt = None,
     branches: Branches = None,
     no_branches: NoBranches = False,
     flavour: Flavour = None,
@@ -83,13 +90,14 @@ def export(
     if is_exporter(to):
         if flavour is not None or single is not None:
             raise UsageError(f"{to} is for a trainer; leave out --flavour and --single")
-        asked = (store, to, out, settings or [], model, branches or [])
+        given = [*(settings or []), *_prompt_setting(system_prompt)]
+        asked = (store, to, out, given, model, branches or [])
         _rows(*asked, strict=strict, as_json=as_json)
         return
     if ":" not in to and to not in formats:
         raise UsageError(unknown_item("format or exporter", to, [*formats, *exporters]))
-    if model is not None or settings:
-        raise UsageError(f"{to} is for no trainer; leave out --model and --set")
+    if model is not None or settings or system_prompt is not None:
+        raise UsageError(f"{to} is for no trainer; leave out --model, --set and --system-prompt")
     if branches and branches != ["rows"]:
         raise UsageError(f"{to} is for no trainer, where --branches takes the word rows alone")
     with progress_bar("exporting", "trajectories", quiet=as_json) as progress:
@@ -101,6 +109,11 @@ def export(
         print_json(asdict(report))
     else:
         _show(report, out, no_branches=no_branches)
+
+
+def _prompt_setting(path: str | None) -> list[str]:
+    """The option of a harness's exporter that a file of text is."""
+    return [] if path is None else [f"system_prompt={json.dumps(read_text(path))}"]
 
 
 def _show(report: ExportReport, out: str, *, no_branches: bool) -> None:

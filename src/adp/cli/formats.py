@@ -16,12 +16,18 @@ def formats(
         bool, typer.Option("--dialects", help="List the grammars of actions in texts.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the formats as JSON.")] = False,
+    datasets: Annotated[
+        bool, typer.Option("--datasets", help="List the data sets that have a recipe instead.")
+    ] = False,
 ) -> None:
     """List the formats: names for --from and --to, directions, and how files are laid out.
 
     Then the exporters for trainers: names for --to of adp export, what they take, and how they say
     what is trained.
     """
+    if datasets:
+        list_datasets(as_json=as_json)
+        return
     if dialects:
         list_dialects(as_json=as_json)
         return
@@ -48,6 +54,26 @@ def formats(
     heads = ("name", "title", "takes", "mask", "file")
     rows_of_trainers = [[str(row[head]) for head in heads] for row in trainers]
     print_table(heads, rows_of_trainers, fold=["name", "title"])
+
+
+def list_datasets(*, as_json: bool) -> None:
+    """List the data sets that have a recipe: names for --from."""
+    from adp.converters.datasets.catalogue import names, shipped
+
+    recipes = [shipped(name).recipe for name in names()]
+    rows = [
+        {"name": recipe.name, "title": recipe.title, "source": recipe.source,
+         "rows": recipe.rows, "purpose": recipe.purpose, "license": recipe.license,
+         "may_publish": recipe.may_publish, "reader": recipe.reader,
+         "dialect": "by run" if isinstance(recipe.dialect, tuple) else recipe.dialect}
+        for recipe in recipes
+    ]  # fmt: skip
+    if as_json:
+        print_json({"datasets": rows})
+        return
+    heads = ("name", "title", "rows", "license", "reader", "dialect")
+    shown = [[str(row[head] or "") for head in heads] for row in rows]
+    print_table(heads, shown, fold=["name", "title"])
 
 
 def list_dialects(*, as_json: bool) -> None:

@@ -56,7 +56,7 @@ LaunchOption = Annotated[
     int | None, typer.Option("--launch", min=1, metavar="N", help="Train in N processes.")
 ]
 ZeroOption = Annotated[
-    int | None, typer.Option("--zero", metavar="2|3", help="Share the model by DeepSpeed's ZeRO.")
+    int | None, typer.Option("--zero", metavar="2|3", help="DeepSpeed's ZeRO; not tested.")
 ]
 DryOption = Annotated[
     bool, typer.Option("--dry-run", help="Print what would be trained, and stop.")

@@ -16,6 +16,8 @@ class Format:
     flavours: tuple[str, ...] = ()
     gathers_rows = False
     """Whether rows of Parquet, or documents that follow each other, are a session together."""
+    stored_as = ""
+    """``source_format`` of its trajectories, where it is not its name."""
     gives_way = False
     """Whether it leaves a file to another format that recognises it as surely."""
     written_anew = False
@@ -33,4 +35,11 @@ class Format:
 
     def embeds(self, branch: Trajectory) -> bool:
         """No: a branch is a record of its own."""
+        return False
+
+    def joins(self, run: Trajectory, other: Trajectory) -> bool:
+        """Whether a run is written in the record of the run before it: as another attempt.
+
+        `write` then gets it among the branches of that run.
+        """
         return False

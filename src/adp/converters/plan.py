@@ -7,6 +7,7 @@ writes the same store.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pyarrow as pa
 
 from adp.converters import framing
 from adp.converters.database_plan import plan_database
+from adp.converters.datasets.catalogue import data_set_name, recognise
 from adp.converters.files.detect import detect, layout
 from adp.converters.files.limits import ConvertLimits
 from adp.converters.files.streams import InputStream
@@ -74,6 +76,7 @@ class _Choice:
     dataset: str | None
     limits: ConvertLimits
     dialect: str | None
+    recipes: tuple[str, ...] = ()
 
 
 def choose(
@@ -83,6 +86,7 @@ def choose(
     limits: ConvertLimits,
     *,
     dialect: str | None = None,
+    recipes: Sequence[str] = (),
 ) -> list[PlannedFile]:
     """Choose the format of each input, and the dialect of the actions in its texts.
 
@@ -92,6 +96,7 @@ def choose(
         dataset: name for the data set, or None to take it from the path.
         limits: limits of the conversion.
         dialect: dialect that the user named, ``none``, or None to recognise it.
+        recipes: names of recipes that describe data sets, beside those of the package.
 
     Raises:
         UsageError: the wanted format or dialect is unknown.
@@ -102,7 +107,7 @@ def choose(
 
     converters = [formats.get(wanted)] if wanted else formats.all()
     check_dialect(dialect)
-    choice = _Choice(converters, wanted, dataset, limits, dialect)
+    choice = _Choice(converters, wanted, dataset, limits, dialect, tuple(recipes))
     planned: list[PlannedFile | InputError] = []
     for item in inputs.files:
         try:
@@ -171,16 +176,18 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
         if item.named:
             raise InputError(f"{item.label}: {why}")
         pieces = [ByteRange(place, item.source_file, "json", 0, place.packed)]
+    grammar, is_found = dialect_of_file(chosen, head, choice.dialect)
     return PlannedFile(
         source_file=item.source_file,
         place=place,
-        dataset=choice.dataset or item.dataset,
+        dataset=choice.dataset or data_set_name(chosen) or item.dataset,
         format=chosen,
         why=why,
         framing=kind or "json",
         style=style,
         pieces=pieces,
-        dialect=dialect_of_file(chosen, head, choice.dialect),
+        dialect=grammar,
+        dialect_is_found=is_found,
     )
 
 
@@ -280,22 +287,17 @@ def _recognise(item: InputFile, head: list[Frame], choice: _Choice) -> tuple[str
         return choice.wanted, "named by --from"
     best: dict[str, Match] = {}
     converters = [it for it in choice.converters if it.container != TEXT]
-    text = ""
     keys: list[str] = []
-    for frame in head:
-        try:
-            frame.check(choice.limits)
-        except RecordError as error:
-            text = error.reason
-            continue
-        record = first_level(frame.data)
-        if record is None:
-            continue
+    rows, text = _rows(head, choice.limits)
+    for record in rows:
         keys = keys or [key for key in record if key != LIST_LINE]
         for converter in converters:
             match = converter.sniff(record)
             best[converter.name] = max(best.get(converter.name, Match.NO), match)
     top = max(best.values(), default=Match.NO)
+    name = recognise(rows, item, choice.recipes, top, is_log=_is_log(best, top))
+    if name is not None:
+        return name, "recognised by its recipe"
     known = _known(item) if top < Match.STAMP else None
     if top == Match.NO:
         if known is not None:
@@ -317,6 +319,26 @@ def _recognise(item: InputFile, head: list[Frame], choice: _Choice) -> tuple[str
     others = [name for name, match in best.items() if Match.NO < match < top]
     also = f", before {' and '.join(sorted(others))}" if others else ""
     return names[0], f"recognised by its {'stamp' if top == Match.STAMP else 'shape'}{also}"
+
+
+def _rows(head: list[Frame], limits: ConvertLimits) -> tuple[list[dict[str, msgspec.Raw]], str]:
+    """The first level of the first records, and why the last one that is none is none."""
+    rows, reason = [], ""
+    for frame in head:
+        try:
+            frame.check(limits)
+        except RecordError as error:
+            reason = error.reason
+            continue
+        if (record := first_level(frame.data)) is not None:
+            rows.append(record)
+    return rows, reason
+
+
+def _is_log(best: dict[str, Match], top: Match) -> bool:
+    """Whether a file is surely the log of a session, which no recipe is asked about."""
+    names = [name for name, match in best.items() if match == top]
+    return top == Match.STAMP and all(formats.get(it).container == "session" for it in names)
 
 
 def _known(item: InputFile) -> KnownFormat | None:

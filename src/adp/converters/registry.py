@@ -1,12 +1,18 @@
 """The formats by name; those of other packages come from entry points.
 
 `BUILTIN` are read and written in any direction. `READERS` are logs of programs: they are read, and
-those that have ``write`` go back to their program, too.
+those that have ``write`` go back to their program, too. `SYSTEMS` are the files of the systems
+whose features this project covers: they are read, and written back equal.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import cast
+
 from adp.converters.readers import READERS
+from adp.converters.systems import SYSTEMS
+from adp.core.code_files import refuse_in_data
 from adp.core.registry import Registry
 from adp_schema.protocols import Converter
 
@@ -20,11 +26,39 @@ BUILTIN = {
     "sts": "adp.converters.sts:CONVERTER",
 }
 
-formats: Registry[Converter] = Registry(
+
+_CATALOGUE = "adp.converters.datasets.catalogue"
+"""Loaded by its name, as all formats are: it needs the formats that recipes build on."""
+
+
+class FormatRegistry(Registry[Converter]):
+    """The formats by name, and by the same way those that recipes of data sets describe."""
+
+    def get(self, name: str) -> Converter:
+        """Load a format, or make that of a recipe.
+
+        Raises:
+            UsageError: the name is unknown, or what it names cannot be used.
+        """
+        catalogue = import_module(_CATALOGUE)
+        if name.startswith(catalogue.OF_USER):
+            refuse_in_data(name)
+            return cast("Converter", catalogue.of_user(name.removeprefix(catalogue.OF_USER)))
+        if ":" not in name and name not in self and name in catalogue.names():
+            return cast("Converter", catalogue.shipped(name))
+        return super().get(name)
+
+
+formats = FormatRegistry(
     "format",
     "adp.converters",
-    {**BUILTIN, **READERS},
+    {**BUILTIN, **READERS, **SYSTEMS},
     has=("name", "title", "sniff", "read"),
     made_by="adp.converters.user_format:complete",
 )
 """All formats, loaded when they are asked for."""
+
+
+def stored_name(converter: Converter) -> str:
+    """What a store calls a format: of a recipe over another format, the name of that one."""
+    return getattr(converter, "stored_as", "") or converter.name

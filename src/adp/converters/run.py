@@ -11,10 +11,12 @@ import json
 import os
 import shutil
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from adp.converters.datasets.catalogue import OF_USER
 from adp.converters.files.limits import ConvertLimits
 from adp.converters.files.members import Unpacking
 from adp.converters.fingerprint_cache import FingerprintCache
@@ -54,6 +56,7 @@ class ConvertOptions:
         since: folder or URL of an earlier store; its inputs are left out.
         follow_links: read also what links lead to that leave the sources.
         dialect: grammar of the actions in texts; None recognises it, ``none`` leaves texts alone.
+        recipes: files of recipes that describe data sets, beside those of the package.
     """
 
     format: str | None = None
@@ -66,6 +69,7 @@ class ConvertOptions:
     since: str | os.PathLike[str] | None = None
     follow_links: bool = False
     dialect: str | None = None
+    recipes: Sequence[str] = ()
 
     def kept(self) -> dict[str, Any]:
         """What the lineage says of them: those that the user chose and the store depends on.
@@ -76,6 +80,8 @@ class ConvertOptions:
         chosen = {name: getattr(self, name) for name in named}
         if self.format:
             chosen["format"] = formats.get(self.format).name
+        if self.recipes:
+            chosen["recipes"] = [formats.get(OF_USER + path).name for path in self.recipes]
         plain = {name: value for name, value in chosen.items() if value not in (None, False)}
         return {**plain, **self.limits.changed()}
 
@@ -169,7 +175,12 @@ def _plan(
 
 
 def _chosen(inputs: Inputs, dataset: str | None, options: ConvertOptions) -> list[PlannedFile]:
-    return choose(inputs, options.format, dataset, options.limits, dialect=options.dialect)
+    recipes = [OF_USER + str(Path(path).resolve()) for path in options.recipes]
+    for name in recipes:
+        formats.get(name)  # what is wrong in it is said before any file is read
+    return choose(
+        inputs, options.format, dataset, options.limits, dialect=options.dialect, recipes=recipes
+    )
 
 
 def _announce(plan: ConvertPlan, report: Progress) -> None:
@@ -177,7 +188,8 @@ def _announce(plan: ConvertPlan, report: Progress) -> None:
     groups = Counter((f.format, f.why, f.dialect) for f in plan.files if f.format)
     for (name, why, dialect), count in sorted(groups.items()):
         actions = f", actions in texts: {dialect}" if dialect else ""
-        report.note(f"{count} file{'s' if count > 1 else ''}: {name} ({why}){actions}")
+        label = formats.get(name).name if name.startswith(OF_USER) else name
+        report.note(f"{count} file{'s' if count > 1 else ''}: {label} ({why}){actions}")
     for phrase in by_kind(file for file in plan.files if not file.format):
         report.note(f"rejected: {phrase}")
     if plan.unchanged:
@@ -208,7 +220,9 @@ def _jobs(store: str, plan: ConvertPlan, options: ConvertOptions) -> list[Conver
             limits=options.limits,
             is_sole=len(plan.files) == 1,
             dialects={
-                file: plan.files[file].dialect for file, _ in shard if plan.files[file].dialect
+                file: (plan.files[file].dialect, plan.files[file].dialect_is_found)
+                for file, _ in shard
+                if plan.files[file].dialect
             },
         )
         for index, shard in enumerate(plan.shards)
@@ -258,7 +272,7 @@ def _write_sources(
     """Write the table of input files; return the hash over their fingerprints."""
     counts = [Counts() for _ in plan.files]
     hashes: list[list[str]] = [[] for _ in plan.files]
-    styles = [{**file.style, "ascii": True} for file in plan.files]
+    styles = [{**_style(file), "ascii": True} for file in plan.files]
     for result in results:
         for piece in result.pieces:
             counts[piece.file].add(piece.counts)
@@ -274,13 +288,19 @@ def _write_sources(
     return digest("".join(rows["fingerprint"].to_pylist()).encode())
 
 
+def _style(file: PlannedFile) -> dict[str, Any]:
+    """The layout of a file, and the format of its rows where a recipe of another name read it."""
+    stored = getattr(formats.get(file.format), "stored_as", "") if file.format else ""
+    return {**file.style, "rows_of": stored} if stored not in ("", file.format_name) else file.style
+
+
 def _source_row(
     file: PlannedFile, counts: Counts, print_: str, style: dict[str, Any]
 ) -> dict[str, Any]:
     return {
         "source_file": file.source_file,
         "dataset": file.dataset,
-        "source_format": formats.get(file.format).name if file.format else None,
+        "source_format": file.format_name,
         "framing": file.framing,
         "size": file.size,
         "fingerprint": print_,

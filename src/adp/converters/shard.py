@@ -19,10 +19,12 @@ from adp.converters.files.streams import beginning, check_unchanged, is_unchange
 from adp.converters.frames import Frame
 from adp.converters.framing import ByteRange
 from adp.converters.harbor_trials import join_outcome, taken_apart
-from adp.converters.registry import formats
+from adp.converters.registry import formats, stored_name
 from adp.converters.shard_result import PieceResult, ShardResult
 from adp.converters.side_contents import SideContents
 from adp.converters.text_calls.apply import TextParser
+from adp.converters.text_calls.by_run import ParserByRun
+from adp.converters.text_calls.of_file import BY_RUN
 from adp.converters.text_calls.registry import dialect
 from adp.converters.user_format import UserFormat
 from adp_schema import jsontext
@@ -52,7 +54,7 @@ class ConvertJob:
         strict: stop at the first loss or reject.
         limits: limits of the conversion.
         is_sole: whether there is no other file than its; one that changes then ends the run.
-        dialects: index of a file -> the dialect of its texts.
+        dialects: index of a file -> the dialect of its texts, and whether it was found there.
     """
 
     index: int
@@ -64,7 +66,7 @@ class ConvertJob:
     strict: bool
     limits: ConvertLimits
     is_sole: bool = False
-    dialects: dict[int, str] = field(default_factory=dict)
+    dialects: dict[int, tuple[str, bool]] = field(default_factory=dict)
 
     def without(self, change: ChangedInputError) -> ConvertJob:
         """The same, but a file is rejected, and so are those that belong together with it."""
@@ -116,8 +118,8 @@ class _Worker:
         self.losses = Losses()
         self.reasons: Counter[str] = Counter()
         self.datasets: Counter[str] = Counter()
-        self.parsers: dict[str, TextParser] = {}
-        self.parser: TextParser | None = None
+        self.parsers: dict[tuple[str, bool], TextParser] = {}
+        self.parser: TextParser | ParserByRun | None = None
         self.sides: Mapping[str, bytes] = {}
         self.outcome: Mapping[str, bytes] = {}
         self.side_fault = ""
@@ -138,7 +140,7 @@ class _Worker:
                 result.pieces.append(self._side(file, piece))
             else:
                 converter = formats.get(format_name)
-                self.parser = self._parser(file)
+                self.parser = self._parser(file, converter)
                 result.pieces.append(self._piece(file, piece, converter, dataset))
             self._check(piece, result.pieces[-1])
         self.writer.flush(self.builder)
@@ -153,21 +155,24 @@ class _Worker:
         result.reasons = dict(self.reasons)
         result.losses = dict(self.losses.counts)
         result.unknown = dict(self.losses.unknown_counts)
-        result.parsed = {
-            f"{name}: {what}": count
-            for name, parser in self.parsers.items()
-            for what, count in parser.counts.items()
-        }
+        parsed: Counter[str] = Counter()
+        for (name, _), parser in self.parsers.items():
+            parsed.update({f"{name}: {what}": count for what, count in parser.counts.items()})
+        result.parsed = dict(parsed)
         return result
 
-    def _parser(self, file: int) -> TextParser | None:
+    def _parser(self, file: int, converter: Converter) -> TextParser | ParserByRun | None:
         """What parses the texts of a file; None when they are left as they are."""
-        name = self.job.dialects.get(file)
-        if not name:
-            return None
-        if name not in self.parsers:
-            self.parsers[name] = TextParser(dialect(name))
-        return self.parsers[name]
+        name, is_found = self.job.dialects.get(file, ("", False))
+        if name == BY_RUN:
+            return ParserByRun(converter.dialect_for, self._parser_of)  # type: ignore[attr-defined]
+        return self._parser_of(name, is_found=is_found) if name else None
+
+    def _parser_of(self, name: str, *, is_found: bool = False) -> TextParser:
+        key = (name, is_found)
+        if key not in self.parsers:
+            self.parsers[key] = TextParser(dialect(name), is_found=is_found)
+        return self.parsers[key]
 
     def _check(self, piece: ByteRange, done: PieceResult | None = None) -> None:
         """Make sure that what is read is what was planned.
@@ -200,7 +205,7 @@ class _Worker:
         out = PieceResult(file)
         hasher = hashlib.blake2b(digest_size=16)
         origin = {
-            "source_format": converter.name,
+            "source_format": stored_name(converter),
             "converter": converter.name,
             "converter_version": converter.version,
             "source_file": piece.source_file,
@@ -277,6 +282,8 @@ class _Worker:
             self.builder.close_record(self.losses)
             if self.parser is not None:
                 self.parser.change_record(self.builder)
+            if (complete := getattr(converter, "complete", None)) is not None:
+                complete(self.builder)
             if isinstance(converter, UserFormat):
                 self.builder.check_record()
         except SkipRecordError as skip:
@@ -290,7 +297,7 @@ class _Worker:
             raise ConversionLossError(
                 f"{source_file}#{frame.number}: would be lost: {loss} (--strict)"
             )
-        if self.job.keep_raw:
+        if self.job.keep_raw and len(self.builder.base_ids) > before:
             self.builder.keep_raw(frame.original or frame.data)
         made = len(self.builder.base_ids) - before
         self.tally["used"] += 1

@@ -40,6 +40,16 @@ def data_names_no_code() -> Iterator[None]:
         _in_data.reset(token)
 
 
+def refuse_in_data(text: str) -> None:
+    """Refuse a name that leads to a file, where what is looked up was read in data.
+
+    Raises:
+        UsageError: it was.
+    """
+    if _in_data.get():
+        raise UsageError(f"'{text}' names a file, and data must not; name it in the call instead")
+
+
 def load_code(text: str) -> tuple[Any, Path | None]:
     """Load an object that is named by its place.
 

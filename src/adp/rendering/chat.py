@@ -26,6 +26,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from adp.rendering.arguments import object_of, tools_of, whole_text
+from adp.rendering.chat_call_ids import ChatCallIds
 from adp_schema.model import Observation, Pair, Step, ToolCall, Trajectory
 from adp_schema.parts import JOINT, resolve
 
@@ -50,6 +51,7 @@ class ChatCall:
         text: the arguments as JSON text, as the source wrote them.
         call_id: id, unique in the chat; made up when the source had none.
         valid: whether the arguments are a JSON object.
+        language: programming language, of a call that is code.
     """
 
     name: str
@@ -57,6 +59,22 @@ class ChatCall:
     text: str
     call_id: str
     valid: bool = True
+    language: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WebPage:
+    """The web page that a message shows, for formats that write it in a form of their own.
+
+    Attributes:
+        url: its address.
+        tree: its accessibility tree.
+        is_text: whether the text of the message is that of the page, and no other words.
+    """
+
+    url: str | None
+    tree: str | None
+    is_text: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +90,7 @@ class Message:
         call_id: of a tool's message, the call that it answers.
         name: of a tool's message, the name of the tool.
         weight: weight in the loss; above 0 only for assistants. 0 is context.
+        page: the web page that it shows, when it shows one.
     """
 
     role: Role
@@ -82,6 +101,7 @@ class Message:
     call_id: str | None = None
     name: str | None = None
     weight: float = 0.0
+    page: WebPage | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +206,7 @@ class _Reader:
         self._end = end_step
         self._chats = Chats()
         self._context: list[Message] = []
-        self._ids = _CallIds(trajectory)
+        self._ids = ChatCallIds(trajectory)
         self._tools = tools_of(trajectory.tools, self._chats.notes)
 
     def read(self) -> Chats:
@@ -285,29 +305,34 @@ class _Reader:
     def _call(self, call: ToolCall, index: int) -> ChatCall:
         name = call.name or call.language or call.kind or "call"
         call_id = self._ids.of_call(call, index)
+        language = call.language or call.name if call.kind == "code" else None
         if call.arguments is None and call.arguments_raw is None:
-            return ChatCall(name, {}, "{}", call_id)
+            return ChatCall(name, {}, "{}", call_id, language=language)
         if call.arguments is not None:
             text = self._plain(call.arguments)
             value, valid = object_of(text)
-            return ChatCall(name, value if valid else text, text, call_id, valid)
+            return ChatCall(name, value if valid else text, text, call_id, valid, language)
         raw = self._plain(call.arguments_raw)
         if call.arguments_kind == "text":
             child = {"code" if call.kind == "code" else "input": raw}
-            return ChatCall(name, child, json.dumps(child, ensure_ascii=False), call_id)
+            text = json.dumps(child, ensure_ascii=False)
+            return ChatCall(name, child, text, call_id, language=language)
         value, valid = object_of(raw)
-        return ChatCall(name, value if valid else raw, raw, call_id, valid)
+        return ChatCall(name, value if valid else raw, raw, call_id, valid, language)
 
     def _result(self, item: Observation, index: int) -> None:
         text = self._text(item)
+        page = _page_of(item)
         answered = self._ids.answered(item)
         if answered is None:
             if text:
                 self._chats.notes["results without a call, as a message of the user"] += 1
-                self._context.append(Message("user", text, index))
+                self._context.append(Message("user", text, index, page=page))
             return
         call_id, name = answered
-        self._context.append(Message("tool", text, index, call_id=call_id, name=item.name or name))
+        self._context.append(
+            Message("tool", text, index, call_id=call_id, name=item.name or name, page=page)
+        )
 
     def _text(self, row: Step | Observation) -> str:
         """The words that the model saw, with a mark for each image."""
@@ -350,25 +375,7 @@ class _Reader:
         return text
 
 
-class _CallIds:
-    """Ids of calls: those of the source, and made-up ones where it had none."""
-
-    def __init__(self, trajectory: Trajectory) -> None:
-        self._names: dict[tuple[int | None, int | None], tuple[str, str | None]] = {}
-        taken = {call.call_id for step in trajectory.steps for call in step.calls}
-        number = 0
-        for position, step in enumerate(trajectory.steps):
-            index = position if step.step is None else step.step
-            for call in step.calls:
-                name = call.call_id
-                while name is None or (call.call_id is None and name in taken):
-                    number += 1
-                    name = f"call_{number:06d}"
-                self._names[index, call.call] = (name, call.name)
-
-    def of_call(self, call: ToolCall, index: int) -> str:
-        return self._names[index, call.call][0]
-
-    def answered(self, item: Observation) -> tuple[str, str | None] | None:
-        """Id and tool of the call that a result answers; None when it answers none."""
-        return self._names.get((item.call_step, item.call))
+def _page_of(item: Observation) -> WebPage | None:
+    if item.axtree is None and item.html is None and item.url is None:
+        return None
+    return WebPage(item.url, item.axtree, item.text is None and item.content is None)

@@ -246,7 +246,7 @@ class LaunchSection(ConfigSection):
     processes: int = Field(default=1, ge=1)
     """Processes; on GPUs one for each."""
     zero: Literal[0, 2, 3] = 0
-    """0: every process holds the model (DDP); 2, 3: DeepSpeed's ZeRO."""
+    """0: every process holds the model (DDP); 2, 3: DeepSpeed's ZeRO, which is not tested."""
     offload: bool = False
     """ZeRO: keep the optimiser, with 3 the weights too, in main memory."""
     main_process_port: int | None = Field(default=None, ge=1, lt=65536)

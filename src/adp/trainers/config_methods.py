@@ -186,6 +186,6 @@ class GrpoSection(ConfigSection):
     mask_truncated_completions: bool = False
     """Leave answers that were cut off out of the loss."""
     use_vllm: bool = False
-    """Generate with vLLM; needs the extra vllm."""
+    """Generate with vLLM; needs the extra vllm, and is not tested."""
     vllm_mode: Literal["colocate", "server"] = "colocate"
     """Where vLLM runs."""

@@ -51,6 +51,8 @@ def _restore(run: Trajectory, losses: Losses, numbers: dict[str, StepNumbers]) -
     parsed = unpack(run.extra).parsed
     for column in parsed.get("columns", ()):
         setattr(run, column, None)
+    for column, value in parsed.get("replaced", {}).items():
+        setattr(run, column, value)
     run.extra = without_parsed(run.extra)
     parent = numbers.get(run.parent_id or "")
     if parent is not None and run.parent_step is not None:

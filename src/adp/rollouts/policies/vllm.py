@@ -159,7 +159,7 @@ def _generated(value: Any) -> Generated:
 
 KIND = PolicyKind(
     name="vllm",
-    about="A model in this process, by vLLM.",
+    about="A model in this process, by vLLM; not tested, for want of a GPU.",
     settings=VllmSettings,
     make=VllmPolicy,
 )

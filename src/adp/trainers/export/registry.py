@@ -7,12 +7,16 @@ from adp.core.registry import Registry
 from adp.trainers.export.exporter import Exporter
 
 BUILTIN: dict[str, str] = {
+    "agentlab": "adp.trainers.export.agentlab:EXPORTER",
     "alpaca": "adp.trainers.export.alpaca:EXPORTER",
     "chatml": "adp.trainers.export.chatml:EXPORTER",
     "llamafactory-ranking": "adp.trainers.export.llamafactory_ranking:EXPORTER",
     "llamafactory-sharegpt": "adp.trainers.export.llamafactory_sharegpt:EXPORTER",
     "openai-ft-dpo": "adp.trainers.export.openai_ft_dpo:EXPORTER",
     "openai-ft-sft": "adp.trainers.export.openai_ft_sft:EXPORTER",
+    "openhands-sdk": "adp.trainers.export.openhands_sdk:EXPORTER",
+    "openhands-v0": "adp.trainers.export.openhands_v0:EXPORTER",
+    "swe-agent": "adp.trainers.export.swe_agent:EXPORTER",
     "trl-dpo": "adp.trainers.export.trl_dpo:EXPORTER",
     "trl-grpo": "adp.trainers.export.trl_grpo:EXPORTER",
     "trl-kto": "adp.trainers.export.trl_kto:EXPORTER",

@@ -159,6 +159,9 @@ def _command(
     if model is not None:
         words += ["--model", model.rstrip("/").rsplit("/", 1)[-1] if _local(model) else model]
     for name, value in _given(export_settings).items():
+        if name == "system_prompt":
+            words += ["--system-prompt", "FILE"]
+            continue
         text = yaml.safe_dump(value, default_flow_style=True, width=10**9).splitlines()[0]
         words += ["--set", f"{name}={text}"]
     for kind in branches:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from adp.converters.text_calls.dialects.mind2web import DIALECT
-from tests.converters.text_calls.dialects import checks
+from tests.converters.text_calls.dialects import checks, upstream
 
 CHOICE = "Thought: I enter the city.\nAnswer: C.\nAction: TYPE\nValue: New York"
 
@@ -50,6 +51,7 @@ def test_thoughts_and_answers() -> None:
     text = "Thought: Nothing fits.\nAnswer: A."
     assert checks.answer(DIALECT, text) == "A."
     assert checks.calls(DIALECT, text) == []
+    assert checks.answer(DIALECT, "Thought: a\nAnswer: A. None of these.") == "A. None of these."
 
 
 def test_edits() -> None:
@@ -57,6 +59,17 @@ def test_edits() -> None:
     assert new == [("TYPE", {"element": "D", "value": "Rome"})]
     new = checks.edited(DIALECT, "[a] b -> CLICK", name="HOVER")
     assert new == [("HOVER", {"element": "[a] b"})]
+
+
+def test_real_choices() -> None:
+    path = "adp_atif/agenttuning_mind2web/sample_raw.derived.json"
+    turns = upstream.agent_turns(path)
+    operations = [it for text in turns for it in re.findall(r"^Action: (\w+)", text, re.MULTILINE)]
+    calls = [call for text in turns for call in checks.calls(DIALECT, text)]
+    assert [name for name, _ in calls] == operations
+    assert len([text for text in turns if checks.answer(DIALECT, text)]) + len(calls) == len(turns)
+    values = [it for text in turns for it in re.findall(r"^Value: (.+)", text, re.MULTILINE)]
+    assert [given["value"] for _, given in calls if "value" in given] == values
 
 
 @pytest.mark.parametrize(

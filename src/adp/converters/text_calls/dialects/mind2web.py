@@ -23,7 +23,7 @@ from adp.converters.text_calls.labels import (
 
 _OPERATIONS = ("CLICK", "TYPE", "SELECT", "HOVER", "ENTER")
 _PATTERN = label_pattern(("Thought", "Answer", "Action", "Value"))
-_LETTER = re.compile(r"([A-Z])[.]?")
+_LETTER = re.compile(r"([A-Z])(?:\.(?: [^\n]*)?)?")
 _STRING = re.compile(
     rf"^(\[[\w-]{{1,40}}\][ \t][^\n]{{0,400}}?|\[[\w-]{{1,40}}\]) -> ({'|'.join(_OPERATIONS)})"
     r"(?:: ([^\n]*+))?[ \t]*$",

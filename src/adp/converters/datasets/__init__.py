@@ -1,0 +1,1 @@
+"""Data sets as data: recipes that say what rows are, and the engine that reads them."""

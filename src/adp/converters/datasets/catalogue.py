@@ -1,0 +1,183 @@
+"""The recipes that come with the package, and those of the user's.
+
+To recognise a file, only the part ``match`` of each is read. A recipe is checked when it is used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Raw
+
+from adp.converters.datasets.match import RowTest, tests_of
+from adp_schema.errors import AmbiguousFormatError, UsageError
+from adp_schema.protocols import Match
+
+if TYPE_CHECKING:
+    from adp.converters.datasets.dataset_format import DatasetFormat
+    from adp.converters.inputs import InputFile
+
+OF_USER = "recipe:"
+"""Begins the name of a format that a file of the user's describes; its path follows."""
+
+_ENDING = ".yaml"
+_MATCH = re.compile(r"^match:.*\n(?:(?:[ \t#-].*)?\n)*", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class RecipeSignature:
+    """How the rows of a data set are recognised.
+
+    Attributes:
+        name: name of its format.
+        tests: one of these must hold.
+    """
+
+    name: str
+    tests: tuple[RowTest, ...]
+
+    def priority(
+        self, rows: Sequence[Mapping[str, Raw]], source_file: str, *, is_known: bool
+    ) -> int | None:
+        """How special the test is that holds of some row of a file; None when none does.
+
+        Args:
+            rows: its rows.
+            source_file: its path.
+            is_known: whether a format recognises the file.
+        """
+        usable = [
+            test
+            for test in self.tests
+            if test.fits_file(source_file) and not (is_known and test.gives_way)
+        ]
+        held = [test.priority for test in usable if test.fits_rows(rows)]
+        return max(held, default=None)
+
+
+def names() -> tuple[str, ...]:
+    """Names of the recipes that come with the package, sorted."""
+    return tuple(sorted(_files()))
+
+
+def shipped(name: str) -> DatasetFormat:
+    """The format of a recipe that comes with the package."""
+    from adp.converters.datasets.dataset_format import DatasetFormat
+    from adp.converters.datasets.recipe_file import check_recipe
+
+    if name not in _formats:
+        text = _files()[name].read_text(encoding="utf-8")
+        _formats[name] = DatasetFormat(check_recipe(text, name + _ENDING))
+    return _formats[name]
+
+
+def of_user(path: str) -> DatasetFormat:
+    """The format that a file of the user's describes.
+
+    Raises:
+        UsageError: the file cannot be read, or something in it is wrong.
+    """
+    try:
+        status = Path(path).stat()
+        return _of_user(path, (status.st_mtime_ns, status.st_size))
+    except OSError as error:
+        raise UsageError(f"cannot read the recipe {path}: {error.strerror}") from None
+    except ValueError as error:
+        raise UsageError(f"cannot read the recipe {path}: {error}") from None
+
+
+@cache
+def _of_user(path: str, state: tuple[int, int]) -> DatasetFormat:
+    """The same, read once while the file is unchanged."""
+    from adp.converters.datasets.dataset_format import DatasetFormat
+    from adp.converters.datasets.recipe_file import check_recipe
+    from adp.core.input_files import read_text
+
+    return DatasetFormat(check_recipe(read_text(Path(path)), Path(path).name))
+
+
+@cache
+def signatures() -> tuple[RecipeSignature, ...]:
+    """How the data sets that come with the package are recognised."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    results = []
+    for name, file in sorted(_files().items()):
+        part = _MATCH.search(file.read_text(encoding="utf-8").replace("\r\n", "\n") + "\n")
+        if part:
+            given = yaml.load(part[0], loader)["match"]
+            results.append(RecipeSignature(name, tests_of(given)))
+    return tuple(results)
+
+
+def recognise(
+    rows: Sequence[Mapping[str, Raw]],
+    item: InputFile,
+    given: Sequence[str],
+    level: Match,
+    *,
+    is_log: bool,
+) -> str | None:
+    """The data set that a file is of: its name as a format.
+
+    Args:
+        rows: its first records, the first level decoded.
+        item: the file.
+        given: names of the recipes that the user gave; they go before the others.
+        level: how surely a format recognises it.
+        is_log: whether it is surely the log of a session, which no recipe of the package is of.
+
+    Raises:
+        AmbiguousFormatError: two recipes fit, and none of them says that it is the more special.
+        UsageError: a recipe of the user's cannot be used.
+    """
+    paths = {name: name.removeprefix(OF_USER) for name in given}
+    fitting = [name for name, path in paths.items() if of_user(path).fits(rows, item.source_file)]
+    if len(fitting) > 1:
+        both = " and ".join(paths[name] for name in fitting)
+        raise AmbiguousFormatError(f"{item.label}: the recipes {both} fit; give one of them")
+    if fitting or is_log or not rows:
+        return fitting[0] if fitting else None
+    held = {
+        it.name: it.priority(rows, item.source_file, is_known=level > Match.NO)
+        for it in signatures()
+    }
+    best = max((level for level in held.values() if level is not None), default=None)
+    chosen = [name for name, level in held.items() if level == best and level is not None]
+    if len(chosen) > 1:
+        raise AmbiguousFormatError(
+            f"{item.label}: the recipes {' and '.join(chosen)} recognise it equally; choose one "
+            "with --from, or give the more special one a higher priority under match"
+        )
+    return chosen[0] if chosen else None
+
+
+def data_set_name(format_name: str | None) -> str | None:
+    """The data set that a recipe puts its runs in; None when it says none."""
+    if format_name is None or not (format_name.startswith(OF_USER) or format_name in names()):
+        return None
+    is_given = format_name.startswith(OF_USER)
+    chosen = of_user(format_name.removeprefix(OF_USER)) if is_given else shipped(format_name)
+    name: str | None = chosen.recipe.constants.get("dataset")
+    return name
+
+
+_formats: dict[str, DatasetFormat] = {}
+
+
+@cache
+def _files() -> dict[str, Traversable]:
+    folder = files("adp.converters.datasets") / "recipes"
+    return {
+        item.name.removesuffix(_ENDING): item
+        for item in folder.iterdir()
+        if item.name.endswith(_ENDING)
+    }

@@ -1,0 +1,1 @@
+"""Names of tools: those of sources, and the few that harnesses agree on."""

@@ -1,0 +1,1 @@
+"""What the exporters for agent harnesses share: turns, actions, texts of calls, prompts."""
