@@ -36,6 +36,14 @@ DIALECTS: tuple[str, ...] = (
     "afm_tags",
     "mcp_xml",
     "terminus",
+    "tool_call_brackets",
+    "rlla",
+    "m3",
+    "llama_python_tag",
+    "kimi_tags",
+    "deepseek_tags",
+    "harmony_text",
+    "json_actions",
     "fenced_code",
 )
 """Names of the dialects, and of their modules. Earlier ones win when two claim as many turns."""
