@@ -55,3 +55,8 @@ formats = FormatRegistry(
     made_by="adp.converters.user_format:complete",
 )
 """All formats, loaded when they are asked for."""
+
+
+def stored_name(converter: Converter) -> str:
+    """What a store calls a format: of a recipe over another format, the name of that one."""
+    return getattr(converter, "stored_as", "") or converter.name

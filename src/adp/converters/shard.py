@@ -19,7 +19,7 @@ from adp.converters.files.streams import beginning, check_unchanged, is_unchange
 from adp.converters.frames import Frame
 from adp.converters.framing import ByteRange
 from adp.converters.harbor_trials import join_outcome, taken_apart
-from adp.converters.registry import formats
+from adp.converters.registry import formats, stored_name
 from adp.converters.shard_result import PieceResult, ShardResult
 from adp.converters.side_contents import SideContents
 from adp.converters.text_calls.apply import TextParser
@@ -205,7 +205,7 @@ class _Worker:
         out = PieceResult(file)
         hasher = hashlib.blake2b(digest_size=16)
         origin = {
-            "source_format": getattr(converter, "stored_as", "") or converter.name,
+            "source_format": stored_name(converter),
             "converter": converter.name,
             "converter_version": converter.version,
             "source_file": piece.source_file,
