@@ -290,8 +290,8 @@ def _write_sources(
 
 def _style(file: PlannedFile) -> dict[str, Any]:
     """The layout of a file, and the format of its rows where a recipe of another name read it."""
-    stored = getattr(formats.get(file.format), "stored_as", "") if file.format else ""
-    return {**file.style, "rows_of": stored} if stored not in ("", file.format_name) else file.style
+    stored = stored_name(formats.get(file.format)) if file.format else None
+    return file.style if stored == file.format_name else {**file.style, "rows_of": stored}
 
 
 def _source_row(

@@ -106,5 +106,5 @@ def _add_tools(columns: Columns, row: DatasetRow) -> None:
 
     assert row.recipe.tools is not None
     tools = find_tools(row.recipe.tools, row)
-    if tools is not None and "environment_config" not in columns:
+    if tools is not None and columns.get("environment_config") is None:
         columns["environment_config"] = f'{{"tools":{tools[0]}}}'
