@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from adp.converters import framing
 from adp.converters.database_plan import plan_database
-from adp.converters.datasets.catalogue import data_set_name, recognise
+from adp.converters.datasets.catalogue import data_set_name, recognise, texts_of
 from adp.converters.files.detect import detect, layout
 from adp.converters.files.limits import ConvertLimits
 from adp.converters.files.streams import InputStream
@@ -295,8 +295,8 @@ def _recognise(item: InputFile, head: list[Frame], choice: _Choice) -> tuple[str
             match = converter.sniff(record)
             best[converter.name] = max(best.get(converter.name, Match.NO), match)
     top = max(best.values(), default=Match.NO)
-    asked = rows or _texts(head)
-    name = recognise(asked, item, choice.recipes, top, is_log=_is_log(best, top))
+    is_log = _is_log(best, top)
+    name = recognise(rows or texts_of(head), item, choice.recipes, top, is_log=is_log)
     if name is not None:
         return name, "recognised by its recipe"
     known = _known(item) if top < Match.STAMP else None
@@ -334,15 +334,6 @@ def _rows(head: list[Frame], limits: ConvertLimits) -> tuple[list[dict[str, msgs
         if (record := first_level(frame.data)) is not None:
             rows.append(record)
     return rows, reason
-
-
-def _texts(head: list[Frame]) -> list[dict[str, msgspec.Raw]]:
-    """Records that are strings, as recipes see them: under the key ``text``."""
-    return [
-        {"text": msgspec.Raw(frame.data)}
-        for frame in head
-        if not frame.error and frame.data[:1] == b'"' and jsontext.is_valid(frame.data)
-    ]
 
 
 def _is_log(best: dict[str, Match], top: Match) -> bool:
