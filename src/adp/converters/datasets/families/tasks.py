@@ -7,7 +7,7 @@ from typing import Any
 from adp.converters.datasets.paths import opened
 from adp.converters.datasets.turns import DatasetRow
 from adp.converters.datasets.values import column_type, value_of
-from adp.converters.reading import BRACKET
+from adp.converters.reading import BRACKET, NULL
 from adp_schema import extra_column, jsontext
 from adp_schema.errors import RecordError
 from adp_schema.model import Columns, Task
@@ -55,8 +55,10 @@ def _instruction(row: DatasetRow, paths: tuple[str, ...]) -> str | None:
     for path in paths:
         raw = row.look(path)
         value = None if raw is None else opened(raw)
-        if value is None or jsontext.first_byte(value) != BRACKET:
+        if value is None or jsontext.first_byte(value) == NULL:
             continue
+        if jsontext.first_byte(value) != BRACKET:
+            return None  # a text, which is looked up as any other value
         texts = _user_texts(jsontext.decode_value(value))
         if texts:
             return "\n\n".join(texts)
