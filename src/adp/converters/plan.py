@@ -176,6 +176,7 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
         if item.named:
             raise InputError(f"{item.label}: {why}")
         pieces = [ByteRange(place, item.source_file, "json", 0, place.packed)]
+    grammar, is_found = dialect_of_file(chosen, head, choice.dialect)
     return PlannedFile(
         source_file=item.source_file,
         place=place,
@@ -185,7 +186,8 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
         framing=kind or "json",
         style=style,
         pieces=pieces,
-        dialect=dialect_of_file(chosen, head, choice.dialect),
+        dialect=grammar,
+        dialect_is_found=is_found,
     )
 
 

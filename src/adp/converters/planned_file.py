@@ -24,6 +24,7 @@ class PlannedFile:
         style: its layout.
         pieces: its pieces, in order.
         dialect: the grammar of the actions in its texts; empty when they are left as they are.
+        dialect_is_found: whether it was found in its texts, and not named.
     """
 
     source_file: str
@@ -35,6 +36,7 @@ class PlannedFile:
     style: dict[str, Any]
     pieces: list[ByteRange] = field(default_factory=list)
     dialect: str = ""
+    dialect_is_found: bool = False
 
     @property
     def format_name(self) -> str | None:

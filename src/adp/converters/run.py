@@ -24,7 +24,7 @@ from adp.converters.hub_source import bring
 from adp.converters.inputs import Inputs, collect, collect_below
 from adp.converters.plan import ConvertPlan, choose, make_plan
 from adp.converters.planned_file import PlannedFile
-from adp.converters.registry import formats, stored_name
+from adp.converters.registry import formats
 from adp.converters.renumber import renumber_repeats
 from adp.converters.session_folders import resolve
 from adp.converters.shard import ConvertJob, convert_shard
@@ -220,7 +220,9 @@ def _jobs(store: str, plan: ConvertPlan, options: ConvertOptions) -> list[Conver
             limits=options.limits,
             is_sole=len(plan.files) == 1,
             dialects={
-                file: plan.files[file].dialect for file, _ in shard if plan.files[file].dialect
+                file: (plan.files[file].dialect, plan.files[file].dialect_is_found)
+                for file, _ in shard
+                if plan.files[file].dialect
             },
         )
         for index, shard in enumerate(plan.shards)

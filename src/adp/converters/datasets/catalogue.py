@@ -6,7 +6,7 @@ To recognise a file, only the part ``match`` of each is read. A recipe is checke
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -44,7 +44,7 @@ class RecipeSignature:
     tests: tuple[RowTest, ...]
 
     def priority(
-        self, rows: Iterable[Mapping[str, Raw]], source_file: str, *, is_known: bool
+        self, rows: Sequence[Mapping[str, Raw]], source_file: str, *, is_known: bool
     ) -> int | None:
         """How special the test is that holds of some row of a file; None when none does.
 
@@ -58,7 +58,7 @@ class RecipeSignature:
             for test in self.tests
             if test.fits_file(source_file) and not (is_known and test.gives_way)
         ]
-        held = [test.priority for row in rows for test in usable if test.fits(row)]
+        held = [test.priority for test in usable if test.fits_rows(rows)]
         return max(held, default=None)
 
 

@@ -32,8 +32,8 @@ def parse_path(text: str) -> Keys:
     if text.startswith("$["):
         return (LIST_LINE, *parse_path(text[1:]))
     text = text.removeprefix("$.") if text.startswith("$.") else text
-    keys: list[str | int] = []
-    position = 0
+    keys: list[str | int] = [LIST_LINE] if text.startswith("$[") else []
+    position = len(keys)
     while position < len(text):
         part = _PART.match(text, position)
         if part is None:

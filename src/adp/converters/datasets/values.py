@@ -77,10 +77,10 @@ def value_of(spec: FieldSpec, row: DatasetRow, kind: str) -> Any:
             text = _PLACES[path](row)
             value = None if text is None else _made(spec, text, kind, row)
         elif spec.regex or spec.map or spec.format or spec.when:
-            text = text_at(look(row.source, path))
+            text = text_at(row.look(path))
             value = None if text is None else _made(spec, text, kind, row)
         else:
-            value = _plain(row.source, path, kind)
+            value = _plain(*row.place(path), kind)
         if value is not None:
             return value
     return None
