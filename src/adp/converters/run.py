@@ -24,7 +24,7 @@ from adp.converters.hub_source import bring
 from adp.converters.inputs import Inputs, collect, collect_below
 from adp.converters.plan import ConvertPlan, choose, make_plan
 from adp.converters.planned_file import PlannedFile
-from adp.converters.registry import formats
+from adp.converters.registry import formats, stored_name
 from adp.converters.renumber import renumber_repeats
 from adp.converters.session_folders import resolve
 from adp.converters.shard import ConvertJob, convert_shard
