@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from adp.converters.datasets.spec_types import Path, Paths, Spec, Words
+from adp.converters.datasets.spec_types import Path, Paths, Regex, Spec, Words
 from adp.core.options import OptionsModel
 
 TurnKind = Literal["system", "user", "agent", "result", "call", "merged", "environment"]
@@ -116,6 +116,17 @@ class ObservationSpec(OptionsModel):
     """Reward that came with it."""
 
 
+class ActionPattern(OptionsModel):
+    """A form of actions that are words."""
+
+    regex: Regex
+    """What the words are, from their beginning; named groups are the arguments of the call."""
+    name: str | None = None
+    """Name of the tool; without it that of the language."""
+    code: Literal["bash", "python", "sql"] | None = None
+    """The group ``code`` is a program in this language."""
+
+
 class ActionSpec(OptionsModel):
     """Where the action of a step stands."""
 
@@ -130,6 +141,8 @@ class ActionSpec(OptionsModel):
     """Its arguments: a key of ``call``, or of the row; without it all other keys of ``call``."""
     code: Literal["bash", "python", "sql"] | None = None
     """The words are a program in this language."""
+    patterns: tuple[ActionPattern, ...] = ()
+    """Forms of the words that are looked for before ``code``; the first that fits counts."""
     kind: Literal["function", "gui", "mcp"] = "function"
     """Kind of the calls."""
     reasoning: Paths = ()

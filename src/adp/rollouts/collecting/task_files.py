@@ -1,7 +1,8 @@
-"""Tasks out of files: JSON lines, JSON, CSV and TSV; what is no task is refused with a reason.
+"""Tasks out of files: JSON lines, JSON, CSV, TSV and Parquet; what is no task has a reason.
 
 A record has the columns of a `Task`, or other names for them: ``question``, ``prompt``, ``input``,
-... for the instruction, ``answer``, ``gold``, ... for the answers. Whatever else it says is kept in
+... for the instruction, ``answer``, ``gold``, ... for the answers. Rows of verl keep the answer in
+``reward_model.ground_truth``, and the question in ``extra_info``. Whatever else it says is kept in
 ``extra``.
 """
 
@@ -24,7 +25,7 @@ from adp_schema.errors import InputError
 from adp_schema.ids import digest
 from adp_schema.model import Task
 
-ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
+ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
 
 INSTRUCTION = ("instruction", "question", "problem", "query", "prompt", "goal", "input", "task")
 """Names of the instruction; the first one that a record has is taken."""
@@ -141,6 +142,7 @@ def task_of(record: Any) -> Task:
     if not isinstance(record, Mapping):
         raise ValueError("it is no JSON object")
     rest = {key: value for key, value in record.items() if key is not None}
+    rest |= _of_verl(rest)
     columns: dict[str, Any] = {}
     instruction = _first(rest, INSTRUCTION)
     columns["instruction"] = _instruction(instruction)
@@ -166,6 +168,25 @@ def task_of(record: Any) -> Task:
     else:
         columns["task_id"] = whole_text(str(number))
     return Task(**columns)
+
+
+def _of_verl(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Question, answer and id of a row of verl, which stand inside of its columns."""
+    spec, info = record.get("reward_model"), record.get("extra_info")
+    if "data_source" not in record or not isinstance(spec, Mapping):
+        return {}
+    more: dict[str, Any] = {}
+    if spec.get("ground_truth") is not None and "answers" not in record:
+        more["answers"] = _listed(spec["ground_truth"])
+    if isinstance(info, Mapping):
+        if isinstance(info.get("question"), str) and "instruction" not in record:
+            more["instruction"] = info["question"]
+        if info.get("index") is not None and not any(name in record for name in IDS):
+            words = (record["data_source"], info.get("split"), info["index"])
+            more["id"] = "_".join(str(word) for word in words if word is not None)
+        if isinstance(info.get("split"), str) and "split" not in record:
+            more["split"] = info["split"]
+    return more
 
 
 def _first(record: dict[str, Any], names: tuple[str, ...]) -> Any:
@@ -242,6 +263,8 @@ def _records(path: Path) -> Iterator[tuple[int, Any]]:
         data = read_bytes(path, LARGEST_LIST)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
+    if path.suffix.lower() == ".parquet":
+        return _of_parquet(path, data)
     data = data.removeprefix(b"\xef\xbb\xbf")
     ending = path.suffix.lower()
     if ending in (".csv", ".tsv"):
@@ -253,6 +276,18 @@ def _records(path: Path) -> Iterator[tuple[int, Any]]:
             if b"\n" not in data.strip():
                 raise InputError(f"{path} is no JSON: {error}") from error
     return _of_lines(data)
+
+
+def _of_parquet(path: Path, data: bytes) -> Iterator[tuple[int, Any]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(pa.BufferReader(data))
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{path} is no Parquet file that can be read: {reason}") from error
+    return enumerate(table.to_pylist(), 1)
 
 
 def _of_lines(data: bytes) -> Iterator[tuple[int, Any]]:
