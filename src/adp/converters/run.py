@@ -24,7 +24,7 @@ from adp.converters.hub_source import bring
 from adp.converters.inputs import Inputs, collect, collect_below
 from adp.converters.plan import ConvertPlan, choose, make_plan
 from adp.converters.planned_file import PlannedFile
-from adp.converters.registry import formats
+from adp.converters.registry import formats, stored_name
 from adp.converters.renumber import renumber_repeats
 from adp.converters.session_folders import resolve
 from adp.converters.shard import ConvertJob, convert_shard
@@ -290,8 +290,8 @@ def _write_sources(
 
 def _style(file: PlannedFile) -> dict[str, Any]:
     """The layout of a file, and the format of its rows where a recipe of another name read it."""
-    stored = getattr(formats.get(file.format), "stored_as", "") if file.format else ""
-    return {**file.style, "rows_of": stored} if stored not in ("", file.format_name) else file.style
+    stored = stored_name(formats.get(file.format)) if file.format else None
+    return file.style if stored == file.format_name else {**file.style, "rows_of": stored}
 
 
 def _source_row(

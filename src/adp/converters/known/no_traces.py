@@ -29,7 +29,7 @@ _SCHEMA = both(
     either(has("properties", type=TEXT), has("items", type=TEXT), has("anyOf"), has("oneOf")),
 )
 _ANSWERED = either(
-    *(has(key) for key in ("answer", "answers", "ground_truth", "expected_tool", "Golden_Answers"))
+    *(has(key) for key in ("answers", "ground_truth", "expected_tool", "Golden_Answers"))
 )
 
 _ABOUT_A_SESSION = either(
@@ -59,11 +59,8 @@ def _holds_no_objects(row: dict[str, Any]) -> bool:
 
 _QUESTION = either(
     both(has("api_list"), either(has("question"), has("problem"), has("query"))),
-    has("function", question=LIST),
-    has("involved_classes", question=LIST),
     both(either(has(question=TEXT), has(problem=TEXT)), _ANSWERED, _holds_no_objects),
     has("expected_tool", prompt=TEXT),
-    has("reward_model", "data_source", prompt=LIST),
     has("Instructions", "Golden_Answers"),
 )
 """A question, with its answer or its tools, and no run."""

@@ -32,6 +32,10 @@ DIALECTS: tuple[str, ...] = (
     "toolace",
     "codeact",
     "mini_swe",
+    "search_tags",
+    "afm_tags",
+    "mcp_xml",
+    "terminus",
     "fenced_code",
 )
 """Names of the dialects, and of their modules. Earlier ones win when two claim as many turns."""
