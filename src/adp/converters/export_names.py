@@ -141,7 +141,10 @@ def numbered_file(converter: Converter) -> Callable[[NamedRun, int], str] | None
 def is_same(source: dict[str, Any] | None, converter: Converter) -> bool:
     """Whether a file is of the format that is written, which gives it its layout again."""
     anew = getattr(converter, "written_anew", False)
-    return source is not None and source["source_format"] == converter.name and not anew
+    if source is None or anew:
+        return False
+    overlaid = json.loads(source["style"] or "{}").get("rows_of")
+    return converter.name in (source["source_format"], overlaid)
 
 
 def one_a_file(converter: Converter) -> bool:
