@@ -120,8 +120,8 @@ def _of_systems() -> list[str]:
     rows = [(f"`{it.name}`", it.title, it.recognised, it.versions) for it in known]
     return [
         *("## Files of systems", ""),
-        "Files of ET-Agent, SAGE and Tiny Tool Use are read, and written back equal; those of M3",
-        "have a page of their own. Runs of other formats are written as these systems write theirs.",
+        "Files of ET-Agent, SAGE and Tiny Tool Use are read, and written back equal. Those of M3",
+        "have a page of their own. Runs of other formats are written as these systems write them.",
         "",
         *table(("name", "what", "recognised by", "versions"), rows),
         "",
