@@ -93,7 +93,8 @@ def test_a_benchmark_of_sage_says_which_tools_are_right():
            "ground_truth": {"plan_steps": ["x"], "tool_sequence": ["a_001", "b_002"]}}  # fmt: skip
     task = task_of(row)
     assert (task.task_id, task.split) == ("s1", "dev")
-    assert json.loads(task.expected_calls) == [{"name": "a_001"}, {"name": "b_002"}]
+    names = [call["name"] for call in json.loads(task.expected_calls)]
+    assert names == ["a_001", "b_002"]
     assert json.loads(task.extra)["ground_truth"] == row["ground_truth"]
     pick = task_of({**row, "ground_truth": {"top_k": ["a_001"], "explanation": "it fits"}})
     assert json.loads(pick.answers) == ["a_001"]

@@ -109,7 +109,7 @@ def reference_answers(value: Any, depth: int = 0) -> list[Any]:
 
 def _of_sage(record: dict[str, Any], truth: Mapping[str, Any]) -> dict[str, Any]:
     if names := _texts(truth.get("tool_sequence")):
-        record["expected_calls"] = [{"name": name} for name in names]
+        record["expected_calls"] = [{"name": name, "arguments": {}} for name in names]
     if names := _texts(truth.get("top_k")):
         record["answers"] = names
     elif isinstance(truth.get("direct_answer"), str):
