@@ -218,7 +218,7 @@ def text_fault(grammar: Dialect, text: str) -> str | None:
         return f"results overlap: {bounds}"
     if len(pieces) > 1 and "".join(text[slice(*it.span)] for it in pieces) != text:
         return "the pieces are not the text"
-    said = [_says(call) for call in turn.calls]
+    stated = [_says(call) for call in turn.calls]
     for index, call in enumerate(turn.calls):
         if call.arguments is not None and not jsontext.is_valid(call.arguments):
             return f"arguments are no JSON: {call.arguments!r}"
@@ -228,8 +228,8 @@ def text_fault(grammar: Dialect, text: str) -> str | None:
         start, end = call.span
         edited = text[:start] + written + text[end:]
         again = [_says(item) for item in grammar.parse(edited).calls]
-        if again != said:
-            return f"call {index} written as {written!r}: {again} and not {said}"
+        if again != stated:
+            return f"call {index} written as {written!r}: {again} and not {stated}"
     return None
 
 

@@ -154,7 +154,7 @@ class _Reading:
         """Take the rows that the recipe drops out of those of a file."""
         kept = []
         for source in row.rows if self.recipe.drop else ():
-            reason = dropped(self.recipe.drop, self._row(source, []))
+            reason = dropped(self.recipe.drop, source)
             if reason is None:
                 kept.append(source)
             else:
