@@ -18,7 +18,21 @@ DIALECTS: tuple[str, ...] = (
     "agentinstruct_db",
     "agentinstruct_kg",
     "mind2web",
+    "ui_tars",
+    "webarena",
+    "webvoyager",
+    "mobile",
+    "cognitive_kernel",
+    "pyautogui",
+    "lumos",
+    "swe_agent",
+    "python_calls",
     "react",
+    "glaive",
+    "toolace",
+    "codeact",
+    "mini_swe",
+    "fenced_code",
 )
 """Names of the dialects, and of their modules. Earlier ones win when two claim as many turns."""
 

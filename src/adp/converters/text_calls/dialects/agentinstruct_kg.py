@@ -42,7 +42,7 @@ class AgentInstructKg(Dialect):
     name = "agentinstruct_kg"
     title = "AgentInstruct, knowledge graph (`Action: get_neighbors(#0, relation)`)"
     example = "Thought: I look at its relations.\nAction: get_relations(Goethe)"
-    marks = (*tuple(f"{name}(" for name in _TOOLS), "Final Answer:")
+    marks = (*tuple(f"{name}(" for name in _TOOLS), "Final Answer: #")
 
     def parse(self, text: str, tools: Sequence[str] = ()) -> ParsedTurn:
         """Take a turn of an agent apart."""
@@ -55,7 +55,7 @@ class AgentInstructKg(Dialect):
             end = parts[index + 1].span[0] if index + 1 < len(parts) else part.span[1]
             if part.label == "thought":
                 thoughts.append(thought(part, end))
-            elif part.label == "final answer":
+            elif part.label == "final answer" and text.startswith("#", part.words[0]):
                 answer = Marked(part.span, part.words)
             elif part.label == "action":
                 call = _call(text, part)

@@ -1,0 +1,42 @@
+"""Arguments of browser actions, as BrowserGym and the Agent Data Protocol name them."""
+
+from __future__ import annotations
+
+BROWSER: dict[str, tuple[str, ...]] = {
+    "click": ("bid", "button", "modifiers"),
+    "dblclick": ("bid", "button", "modifiers"),
+    "hover": ("bid",),
+    "fill": ("bid", "value"),
+    "type": ("bid", "text", "press_enter_after"),
+    "press": ("bid", "key_comb"),
+    "focus": ("bid",),
+    "clear": ("bid",),
+    "check": ("bid",),
+    "uncheck": ("bid",),
+    "select_option": ("bid", "options"),
+    "drag_and_drop": ("from_bid", "to_bid"),
+    "upload_file": ("bid", "file"),
+    "scroll": ("delta_x", "delta_y"),
+    "mouse_move": ("x", "y"),
+    "mouse_click": ("x", "y", "button"),
+    "mouse_dblclick": ("x", "y", "button"),
+    "mouse_down": ("x", "y", "button"),
+    "mouse_up": ("x", "y", "button"),
+    "mouse_drag_and_drop": ("from_x", "from_y", "to_x", "to_y"),
+    "mouse_upload_file": ("x", "y", "file"),
+    "keyboard_press": ("key",),
+    "keyboard_down": ("key",),
+    "keyboard_up": ("key",),
+    "keyboard_type": ("text",),
+    "keyboard_insert_text": ("text",),
+    "goto": ("url",),
+    "go_back": (),
+    "go_forward": (),
+    "new_tab": (),
+    "tab_close": (),
+    "tab_focus": ("index",),
+    "noop": ("wait_ms",),
+    "send_msg_to_user": ("text",),
+    "report_infeasible": ("reason",),
+}
+"""Action in function notation -> its arguments in order."""
