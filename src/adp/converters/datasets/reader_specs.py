@@ -97,8 +97,9 @@ class ColumnsSpec(OptionsModel):
     """The better answer: a text, a message or a list of messages."""
     rejected: Path | None = None
     """The worse one, which becomes a branch and a preference pair."""
-    completions: Path | None = None
-    """A list of answers to one prompt: the first is the run, the others are branches of it."""
+    completions: Paths = ()
+    """A list of answers to one prompt, or columns of one each: the first is the run, the others
+    are branches of it."""
 
 
 class ObservationSpec(OptionsModel):

@@ -61,6 +61,9 @@ def _expected(row: DatasetRow, spec: PartOfTask) -> str | None:
         return None if made is None else expected_calls(jsontext.decode_value(made), names)
     for path in spec.path:
         raw = row.look(path)
+        if raw is not None and spec.regex is not None:
+            text = value_of(spec.model_copy(update={"path": (path,)}), row, "text")
+            raw = None if text is None else jsontext.raw(jsontext.text_of(text))
         if raw is not None:
             calls = expected_calls(jsontext.decode_value(opened(raw)), names)
             if calls is not None:
