@@ -5,9 +5,9 @@ python -m tests.fuzz.dialects --dialect react --cases 500  some of them
 python -m tests.fuzz.dialects --dialect react --case 1234  one case again, with its record
 
 A case is a chat whose turns are mutated texts of a dialect. Cases are converted with the dialect
-named, and written back to their own format: each must come back byte for byte. Besides, spans
-must be in order, an edit of an argument must show in the text or be reported, and a store that is parsed
-later must be the one that a conversion makes.
+named, and written back to their own format: each must come back byte for byte. Besides, spans must
+be in order, an edit of an argument must show in the text or be reported, and a store that is
+parsed later must be the one that a conversion makes.
 """
 
 from __future__ import annotations

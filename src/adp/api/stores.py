@@ -212,6 +212,36 @@ def drop(
     return open(out)
 
 
+def parse(
+    store: PathText, out: PathText, *, dialect: str | None = None, workers: int | None = None
+) -> Store:
+    """Read calls, reasoning and results out of the texts of a store into a new one, and open it.
+
+    Texts stay whole; the new store is written back to the format it came from unchanged.
+
+    Args:
+        store: path or URL of a finished store.
+        out: folder of the new store.
+        dialect: grammar of the actions in all files; None finds that of each file.
+        workers: number of processes; None takes one a core. The store does not depend on it.
+
+    Returns:
+        The new store; ``store.manifest.parsed`` says what was read.
+
+    Raises:
+        StoreError: there is no finished store.
+        UsageError: there is no such dialect, or no file is surely of one.
+        OutputExistsError: the output holds a store, or something that is none.
+    """
+    from adp.converters.text_calls.store import ParseOptions
+    from adp.converters.text_calls.store import parse as run
+    from adp.stores.shards import open_finished
+
+    options = ParseOptions(dialect=dialect, workers=workers)
+    run(open_finished(os.fspath(store)), os.fspath(out), options=options)
+    return open(out)
+
+
 class GrowKeywords(TypedDict, total=False):
     """What `grow` takes besides the store: when a journal becomes a shard."""
 

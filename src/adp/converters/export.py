@@ -21,9 +21,9 @@ from adp.converters.export_names import (
     Sources,
     file_of,
     is_same,
+    names_files,
     one_a_file,
     safe,
-    session_file,
     target_names,
 )
 from adp.converters.files.writing import (
@@ -121,7 +121,7 @@ def export(
         store,
         file_of(single, converter, sources),
         branches=branches is not False,
-        columns=NAMING if session_file(converter) is None else len(NamedRun._fields),
+        columns=len(NamedRun._fields) if names_files(converter) else NAMING,
     )
     reporter.total(store.manifest.counts.trajectories - files.left_out)
     pairs = RecordPairs(store.scan("pairs").collect().to_arrow() if store.files("pairs") else None)
@@ -134,9 +134,9 @@ def export(
             target = folder / targets[name]
             same = is_same(source, converter)
             side_folder = _side_folder(folder, name, source) if same else None
-            scribe = _Scribe(converter, writer, losses, strict, reporter, side_folder)
+            scribe = _Scribe(converter, writer, losses, strict, reporter, side_folder, target)
             records = scribe.records(trajectories)
-            if one_a_file(converter):
+            if one_a_file(converter) or names_files(converter):
                 first = list(islice(records, 1))
                 if not first:  # a branch that is left out
                     continue
@@ -208,6 +208,7 @@ class _Scribe:
         strict: stop at the first loss.
         reporter: told how far it is.
         side_folder: folder for files that belong to an input; None when they are not written.
+        target: the file that the records are written to.
     """
 
     converter: Converter
@@ -216,12 +217,14 @@ class _Scribe:
     strict: bool
     reporter: Progress
     side_folder: Path | None
+    target: Path
 
     def records(self, trajectories: Iterator[Trajectory]) -> Iterator[Any]:
         """The records, one a trajectory, or one a run with its branches."""
         for trajectory, record in self.writer.records(trajectories):
             if record is not None:
                 self._side_files(trajectory)
+                self._outcome(trajectory, record)
             stop_at_loss(self.losses, self.strict, trajectory.trajectory_id, self.converter)
             self.reporter.advance(count(trajectory))
             if record is not None:
@@ -239,6 +242,19 @@ class _Scribe:
             target = self.side_folder / safe(name)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(data)
+
+    def _outcome(self, trajectory: Trajectory, record: Any) -> None:
+        """Write what a format says of a run of another one in a file of its own."""
+        outcome_file = getattr(self.converter, "outcome_file", None)
+        if outcome_file is None or trajectory.source_format == self.converter.name:
+            return
+        written = outcome_file(trajectory, record, self.target.name)
+        if written is None:
+            return
+        name, data, columns = written
+        self.target.parent.mkdir(parents=True, exist_ok=True)
+        (self.target.parent / name).write_bytes(data)
+        self.losses.drop(columns)
 
 
 def _write(

@@ -295,7 +295,7 @@ def _recognise(item: InputFile, head: list[Frame], choice: _Choice) -> tuple[str
             match = converter.sniff(record)
             best[converter.name] = max(best.get(converter.name, Match.NO), match)
     top = max(best.values(), default=Match.NO)
-    name = recognise(rows, item, choice.recipes, shipped=not _is_log(best, top))
+    name = recognise(rows, item, choice.recipes, top, is_log=_is_log(best, top))
     if name is not None:
         return name, "recognised by its recipe"
     known = _known(item) if top < Match.STAMP else None

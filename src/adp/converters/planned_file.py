@@ -7,6 +7,7 @@ from typing import Any
 
 from adp.converters.files.streams import InputPlace
 from adp.converters.framing import ByteRange
+from adp.converters.registry import formats
 
 
 @dataclass
@@ -36,6 +37,11 @@ class PlannedFile:
     pieces: list[ByteRange] = field(default_factory=list)
     dialect: str = ""
     dialect_is_found: bool = False
+
+    @property
+    def format_name(self) -> str | None:
+        """What the format is called; of a recipe of the user's without the path of its file."""
+        return None if self.format is None else formats.get(self.format).name
 
     @property
     def size(self) -> int:

@@ -67,7 +67,9 @@ class RecordWriter:
         Args:
             trajectories: in the order of a store, without branches in them.
         """
-        for trajectory in with_branches(self._numbered(trajectories), self._converter.embeds):
+        joins = getattr(self._converter, "joins", None)
+        numbered = self._numbered(trajectories)
+        for trajectory in with_branches(numbered, self._converter.embeds, joins):
             if self._converter.name != ATIF:
                 without_made(trajectory)
             self._pairs.hang(trajectory)

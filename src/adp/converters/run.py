@@ -24,7 +24,7 @@ from adp.converters.hub_source import bring
 from adp.converters.inputs import Inputs, collect, collect_below
 from adp.converters.plan import ConvertPlan, choose, make_plan
 from adp.converters.planned_file import PlannedFile
-from adp.converters.registry import formats, stored_name
+from adp.converters.registry import formats
 from adp.converters.renumber import renumber_repeats
 from adp.converters.session_folders import resolve
 from adp.converters.shard import ConvertJob, convert_shard
@@ -272,7 +272,7 @@ def _write_sources(
     """Write the table of input files; return the hash over their fingerprints."""
     counts = [Counts() for _ in plan.files]
     hashes: list[list[str]] = [[] for _ in plan.files]
-    styles = [{**file.style, "ascii": True} for file in plan.files]
+    styles = [{**_style(file), "ascii": True} for file in plan.files]
     for result in results:
         for piece in result.pieces:
             counts[piece.file].add(piece.counts)
@@ -288,13 +288,19 @@ def _write_sources(
     return digest("".join(rows["fingerprint"].to_pylist()).encode())
 
 
+def _style(file: PlannedFile) -> dict[str, Any]:
+    """The layout of a file, and the format of its rows where a recipe of another name read it."""
+    stored = getattr(formats.get(file.format), "stored_as", "") if file.format else ""
+    return {**file.style, "rows_of": stored} if stored not in ("", file.format_name) else file.style
+
+
 def _source_row(
     file: PlannedFile, counts: Counts, print_: str, style: dict[str, Any]
 ) -> dict[str, Any]:
     return {
         "source_file": file.source_file,
         "dataset": file.dataset,
-        "source_format": stored_name(formats.get(file.format)) if file.format else None,
+        "source_format": file.format_name,
         "framing": file.framing,
         "size": file.size,
         "fingerprint": print_,

@@ -15,7 +15,7 @@ from adp.converters.text_calls.registry import DIALECTS, dialect
 def test_marks_are_those_of_the_dialect(name: str) -> None:
     grammar = dialect(name)
     expected = grammar.marks if grammar.automatic else ()
-    assert marks._MARKS.get(name) == expected, f"copy into marks.py: {name!r}: {expected!r}"
+    assert marks._MARKS.get(name) == expected, "run: python tools/dialect_marks.py"
 
 
 @pytest.mark.parametrize("name", [name for name in DIALECTS if dialect(name).automatic])

@@ -13,6 +13,7 @@ from adp.converters.kit.drafts import ObservationDraft, StepDraft
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE
 from adp_schema import jsontext
+from adp_schema.parts import Parts
 
 _TEXTS = ("axtree", "html", "url")
 _JSON = ("annotations", "structured")
@@ -21,8 +22,10 @@ _NUMBERS = {"width": "viewport_width", "height": "viewport_height", "reward": "r
 
 def observe(
     row: DatasetRow, source: SourceObject, spec: ObservationSpec
-) -> ObservationDraft | None:
+) -> ObservationDraft | StepDraft | None:
     """Add what the agent saw after the step at hand; None when the columns say nothing.
+
+    Words before the first step are one: the prompt.
 
     Args:
         row: the row, whose run takes it.
@@ -48,16 +51,21 @@ def observe(
         if place is not None and (number := place[0].number(place[1])) is not None:
             draft.columns[column] = number
     for path in spec.image:
-        _image(row, source, path, draft)
+        add_images(row, source, path, draft.parts)
     if not draft.columns and not draft.parts.columns():
         return None
+    if not row.run.steps and not draft.columns:
+        # What is shown before anything was said or done is the prompt.
+        step = new_step(row.run, "user")
+        step.parts = draft.parts
+        return step
     draft.by_order = True
     row.run.observations.append(draft)
     return draft
 
 
-def _image(row: DatasetRow, source: SourceObject, path: str, draft: ObservationDraft) -> None:
-    """A picture by its path, its address or its bytes; a list has several."""
+def add_images(row: DatasetRow, source: SourceObject, path: str, parts: Parts) -> None:
+    """Add a picture by its path, its address or its bytes; a list has several."""
     place = holder(source, path)
     if place is None:
         return
@@ -67,7 +75,7 @@ def _image(row: DatasetRow, source: SourceObject, path: str, draft: ObservationD
     texts = [jsontext.decode_value(it) for it in items if jsontext.first_byte(it) == QUOTE]
     if len(texts) < len(items):
         return  # no references: they stay in the row
-    if all([row.blocks.reference(text, draft.parts, {}, None) for text in texts if text]):
+    if all([row.blocks.reference(text, parts, {}, None) for text in texts if text]):
         node.drop(key)
 
 

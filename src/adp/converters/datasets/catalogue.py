@@ -6,7 +6,7 @@ To recognise a file, only the part ``match`` of each is read. A recipe is checke
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -18,6 +18,7 @@ from msgspec import Raw
 
 from adp.converters.datasets.match import RowTest, tests_of
 from adp_schema.errors import AmbiguousFormatError, UsageError
+from adp_schema.protocols import Match
 
 if TYPE_CHECKING:
     from adp.converters.datasets.dataset_format import DatasetFormat
@@ -42,10 +43,22 @@ class RecipeSignature:
     name: str
     tests: tuple[RowTest, ...]
 
-    def priority(self, rows: Iterable[Mapping[str, Raw]], source_file: str) -> int | None:
-        """How special the test is that holds of some row of a file; None when none does."""
-        usable = [test for test in self.tests if test.fits_file(source_file)]
-        held = [test.priority for row in rows for test in usable if test.fits(row)]
+    def priority(
+        self, rows: Sequence[Mapping[str, Raw]], source_file: str, *, is_known: bool
+    ) -> int | None:
+        """How special the test is that holds of some row of a file; None when none does.
+
+        Args:
+            rows: its rows.
+            source_file: its path.
+            is_known: whether a format recognises the file.
+        """
+        usable = [
+            test
+            for test in self.tests
+            if test.fits_file(source_file) and not (is_known and test.gives_way)
+        ]
+        held = [test.priority for test in usable if test.fits_rows(rows)]
         return max(held, default=None)
 
 
@@ -106,7 +119,12 @@ def signatures() -> tuple[RecipeSignature, ...]:
 
 
 def recognise(
-    rows: Sequence[Mapping[str, Raw]], item: InputFile, given: Sequence[str], *, shipped: bool
+    rows: Sequence[Mapping[str, Raw]],
+    item: InputFile,
+    given: Sequence[str],
+    level: Match,
+    *,
+    is_log: bool,
 ) -> str | None:
     """The data set that a file is of: its name as a format.
 
@@ -114,7 +132,8 @@ def recognise(
         rows: its first records, the first level decoded.
         item: the file.
         given: names of the recipes that the user gave; they go before the others.
-        shipped: whether it may be of a data set that the package knows.
+        level: how surely a format recognises it.
+        is_log: whether it is surely the log of a session, which no recipe of the package is of.
 
     Raises:
         AmbiguousFormatError: two recipes fit, and none of them says that it is the more special.
@@ -125,9 +144,12 @@ def recognise(
     if len(fitting) > 1:
         both = " and ".join(paths[name] for name in fitting)
         raise AmbiguousFormatError(f"{item.label}: the recipes {both} fit; give one of them")
-    if fitting or not shipped or not rows:
+    if fitting or is_log or not rows:
         return fitting[0] if fitting else None
-    held = {it.name: it.priority(rows, item.source_file) for it in signatures()}
+    held = {
+        it.name: it.priority(rows, item.source_file, is_known=level > Match.NO)
+        for it in signatures()
+    }
     best = max((level for level in held.values() if level is not None), default=None)
     chosen = [name for name, level in held.items() if level == best and level is not None]
     if len(chosen) > 1:

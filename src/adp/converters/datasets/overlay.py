@@ -38,7 +38,7 @@ def read_overlaid(
     data = record.data if jsontext.first_byte(record.data) == BRACE else None
     row = DatasetRow(SourceObject(data, "$", Losses()), [], recipe, builder, Losses(),
                      TrajectoryDraft(), record.source_file, "", record.number)  # fmt: skip
-    reason = dropped(recipe.drop, row)
+    reason = dropped(recipe.drop, row.source)
     if reason is not None:
         raise SkipRecordError(reason)
     formats.get(recipe.overlaid or "").read(record, builder, losses)

@@ -73,6 +73,8 @@ class ColumnsSpec(OptionsModel):
     """Columns of the system prompt, joined by a blank line."""
     user: Paths = ()
     """Columns of the prompt, joined by a blank line; a list of messages is taken as such."""
+    images: Paths = ()
+    """Paths, addresses or data URIs of pictures of the prompt; they need not be there."""
     agent: Paths = ()
     """Columns of the answer, joined by a blank line."""
     reasoning: Paths = ()
@@ -149,6 +151,9 @@ class StepsSpec(OptionsModel):
     """System prompt; the same in all rows of a run."""
     messages: Path | None = None
     """A row that is a short chat: what was before of it in the run is not said again."""
+    prefixes: bool = False
+    """Whether rows repeat what was before them: those that another one begins with are left out,
+    and each of the others is a run. ``messages`` says where."""
     observation: ObservationSpec = ObservationSpec()
     """What the agent saw before the action."""
     action: ActionSpec = ActionSpec()

@@ -24,6 +24,9 @@ from adp_schema.losses import Losses
 from adp_schema.model import Columns
 from adp_schema.parts import Parts
 
+AROUND = "$record."
+"""Begins a path in the record that a row stands in."""
+
 Source = Literal["system", "user", "agent", "result", "environment"]
 
 
@@ -90,6 +93,7 @@ class DatasetRow:
         key: its key in the record, or its number there; empty for a record that is the row.
         number: number of the record, from 1.
         pair_from: first step that its preference pair compares; None when it has none.
+        around: the record that it stands in, for paths that begin with ``$record``.
     """
 
     source: SourceObject
@@ -102,17 +106,24 @@ class DatasetRow:
     key: str = ""
     number: int = 1
     pair_from: int | None = None
+    around: SourceObject | None = None
 
     def __post_init__(self) -> None:
         self.blocks = BlockReader(self.builder, self.losses, self.run)
 
+    def place(self, path: str) -> tuple[SourceObject, str]:
+        """The object that a path begins at, and its path there."""
+        if self.around is not None and path.startswith(AROUND):
+            return self.around, path.removeprefix(AROUND)
+        return self.source, path
+
     def look(self, path: str) -> Raw | None:
         """The value at a path, which stays in the row."""
-        return look(self.source, path)
+        return look(*self.place(path))
 
     def take_text(self, path: str) -> str | None:
         """Take the text at a path; of another value than a string, its JSON."""
-        return take_text(self.source, path)
+        return take_text(*self.place(path))
 
     def first_text(self, paths: Iterable[str]) -> str | None:
         """Take the text at the first of some paths that has one."""

@@ -15,7 +15,7 @@ from tests.converters.text_calls.dialects.common import (
     check_write,
     results,
 )
-from tests.converters.text_calls.dialects.upstream import actions, turns
+from tests.converters.text_calls.dialects.standard_sets import actions, turns
 from tests.samples import ROOT
 
 FOLDER = ROOT / "adp_v1" / "codeactinstruct"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Raw
 
+from adp.converters.datasets.actions import add_images
 from adp.converters.datasets.families.messages import TurnListReader, item_object
 from adp.converters.datasets.paths import holder, opened
 from adp.converters.datasets.turns import DatasetRow, new_step
@@ -29,7 +30,7 @@ def read(row: DatasetRow) -> None:
         if _messages(row, path):
             break
     else:
-        _say(row, "user", spec.user)
+        _say(row, "user", spec.user, spec.images)
     _answer(row)
     if spec.completions is not None:
         _completions(row, spec.completions)
@@ -39,12 +40,14 @@ def read(row: DatasetRow) -> None:
         raise RecordError("there is neither a prompt nor an answer")
 
 
-def _say(row: DatasetRow, source: str, paths: Sequence[str]) -> None:
+def _say(row: DatasetRow, source: str, paths: Sequence[str], images: Sequence[str] = ()) -> None:
     texts = [text for path in paths if (text := row.take_text(path))]
     if texts:
         step = new_step(row.run, "system" if source == "system" else "user")
         for text in texts:
             step.parts.text(row.builder.text(text))
+        for path in images:
+            add_images(row, row.source, path, step.parts)
 
 
 def _messages(row: DatasetRow, path: str) -> bool:

@@ -26,11 +26,13 @@ class StepGroup:
         name: what they have in common; None when the file is the run.
         rows: the rows, in order.
         numbers: their numbers in the run; None of those without.
+        prefixes: rows that it begins with, without their turns.
     """
 
     name: str | None
     rows: list[SourceObject] = field(default_factory=list)
     numbers: list[int | None] = field(default_factory=list)
+    prefixes: list[SourceObject] = field(default_factory=list)
 
 
 def groups(row: DatasetRow) -> list[StepGroup]:
@@ -98,6 +100,8 @@ def read(row: DatasetRow, group: StepGroup) -> None:
                 target.extra.setdefault("step_number", group.numbers[number])
     if not row.run.steps:
         raise RecordError("no row says what was seen or done")
+    if more := [rest for it in group.prefixes if (rest := it.rest())]:
+        row.run.extra["prefix_rows"] = more
     if gaps := missing_numbers(group.numbers):
         row.run.extra["missing_steps"] = gaps
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from adp.converters.datasets.expected import expected_calls
 from adp.converters.datasets.paths import opened
+from adp.converters.datasets.recipe import PartOfTask
+from adp.converters.datasets.tools import normal_tool
 from adp.converters.datasets.turns import DatasetRow
 from adp.converters.datasets.values import column_type, value_of
 from adp.converters.reading import BRACKET
@@ -25,7 +28,7 @@ def read(row: DatasetRow) -> None:
     if columns.get("task_id") is None:
         name = row.recipe.constants.get("dataset") or row.recipe.name
         columns["task_id"] = f"{name}_{row.number}" + (f"_{row.key}" if row.key else "")
-    if extra := extra_column.pack(row.source.rest()):
+    if extra := extra_column.pack({**row.run.extra, **row.source.rest()}):
         columns["extra"] = extra
     row.builder.task(columns)
 
@@ -36,6 +39,8 @@ def task_columns(row: DatasetRow) -> Columns:
     for name, spec in row.recipe.tasks.items():
         if spec.value is not None:
             columns[name] = _constant(spec.value, column_type(Task, name))
+        elif name == "expected_calls":
+            columns[name] = _expected(row, spec)
         elif name == "instruction":
             columns[name] = _instruction(row, spec.path) or value_of(spec, row, "text")
         else:
@@ -44,6 +49,20 @@ def task_columns(row: DatasetRow) -> Columns:
     if tools is not None and row.recipe.reader == "tasks":
         _add_tools(columns, row)
     return {name: value for name, value in columns.items() if value is not None}
+
+
+def _expected(row: DatasetRow, spec: PartOfTask) -> str | None:
+    """Calls in one shape, with the names of arguments that the tools of the recipe say."""
+    tools = row.recipe.tools
+    given = [] if tools is None else [normal_tool(tool)["function"] for tool in tools.given]
+    names = {it["name"]: tuple(it["parameters"].get("properties", ())) for it in given}
+    for path in spec.path:
+        raw = row.look(path)
+        if raw is not None:
+            calls = expected_calls(jsontext.decode_value(opened(raw)), names)
+            if calls is not None:
+                return calls
+    return None
 
 
 def _constant(value: Any, kind: str) -> Any:

@@ -39,7 +39,7 @@ _NUMBERS = ("line_number", "start_line", "end_line")
 _LONGEST = 2000
 
 
-class SweAgent(Dialect):
+class SweAgentTexts(Dialect):
     """The dialect ``swe_agent``."""
 
     name = "swe_agent"
@@ -137,4 +137,4 @@ def _words(call: ParsedCall) -> str | None:
     return " ".join([call.name, *map(shlex.quote, words)])
 
 
-DIALECT = SweAgent()
+DIALECT = SweAgentTexts()
