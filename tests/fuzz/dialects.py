@@ -238,7 +238,8 @@ def edit_fault(grammar: Dialect, record: dict[str, Any], chance: random.Random) 
     """What is wrong after an edit: it neither shows in the text nor is reported."""
     (run,) = read_parsed(record, formats.get("openai_chat"), grammar)
     steps = [step for step in run.steps if step.calls]
-    if not steps:
+    is_cut = any('"joined"' in (step.extra or "") for step in run.steps)
+    if not steps or is_cut:  # a turn of several steps holds the calls of all of them
         return None
     step = chance.choice(steps)
     call = chance.choice(step.calls)

@@ -142,15 +142,17 @@ class _RestoredRun:
     def _text(self, step: Step, grammar: Dialect, parsed: dict[str, Any], path: str) -> None:
         """Write what was edited into the text of a step."""
         text = step.text or ""
-        there = grammar.parse(text, self._tools).calls if parsed_calls(step) else ()
-        kept = _matched(there, step.calls)
+        count = parsed.get("calls", 0)
+        there = grammar.parse(text, self._tools).calls if count else ()
+        is_as_read = len(there) == count  # else another version read it
+        kept = _matched(there, step.calls, in_order=is_as_read)
         edits: list[Edit] = []
         expected: list[ParsedCall] = []
         changed: list[int] = []
         for index, call in enumerate(there):
             row = kept.get(index)
             wanted = None if row is None else _wanted(call, row)
-            if row is not None and wanted is None:
+            if wanted is None and (row is not None or not is_as_read):
                 expected.append(call)
                 continue
             written = "" if wanted is None else grammar.write(wanted)
@@ -224,11 +226,6 @@ class _RestoredRun:
         last.text = (last.text or "") + text
 
 
-def parsed_calls(step: Step) -> bool:
-    """Whether a step has calls, or had: its prose is not its text."""
-    return bool(step.calls) or step.prose != step.text
-
-
 def _step_of(row: Observation, text: str, columns: dict[str, Any]) -> Step:
     """The turn that an observation was."""
     values = {name: value for name, value in columns.items() if name in Step.model_fields}
@@ -237,9 +234,11 @@ def _step_of(row: Observation, text: str, columns: dict[str, Any]) -> Step:
     return Step.model_construct(**{"source": "user", **values, "text": text})
 
 
-def _matched(there: tuple[ParsedCall, ...], rows: list[ToolCall]) -> dict[int, ToolCall]:
+def _matched(
+    there: tuple[ParsedCall, ...], rows: list[ToolCall], *, in_order: bool
+) -> dict[int, ToolCall]:
     """Index of a call in the text -> the row that it became, if it is still there."""
-    if len(there) == len(rows):
+    if in_order and len(there) == len(rows):
         return dict(enumerate(rows))
     spans = {(row.span_start, row.span_end): row for row in rows}
     return {index: spans[call.span] for index, call in enumerate(there) if call.span in spans}
