@@ -59,8 +59,7 @@ class RowBuilder:
         self._origin = origin
         self._mark = {name: rows.size for name, rows in self.rows.items()}
         self._base_mark = len(self.base_ids)
-        self._sub = 0
-        self._open = self._has_task = False
+        self._sub, self._open, self._has_task = 0, False, False
         self._new_tasks: list[tuple[str, str | None]] = []
 
     def mark(self) -> None:

@@ -29,7 +29,9 @@ LINES: dict[str, list[Any]] = {
     "alpaca": [{"instruction": "i", "input": "", "output": "o"}],
     "prompt_completion": [{"prompt": "p", "completion": "c"}],
     "action_studio": [{"unique_trajectory_id": "1", "task_instruction": "t", "conversation": []}],
-    "sage_dialogs": [{"dialog_id": "1", "goal": "g", "turns": [_USER], "target_tools": []}],
+    "tool_catalogue": [
+        {"tool_id": "a_001", "name": "a", "category": "c", "capabilities": [], "inputs": []}
+    ],
     "otlp_metrics": [{"resourceMetrics": [{"scopeMetrics": []}]}],
     "weave": [{"id": "1", "op_name": "weave:///o", "trace_id": "t", "inputs": {}, "summary": {}}],
     "questions": [{"question": "q", "api_list": []}],

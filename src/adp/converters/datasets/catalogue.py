@@ -46,7 +46,12 @@ class RecipeSignature:
     tests: tuple[RowTest, ...]
 
     def priority(
-        self, rows: Sequence[Mapping[str, Raw]], source_file: str, *, is_known: bool
+        self,
+        rows: Sequence[Mapping[str, Raw]],
+        source_file: str,
+        *,
+        is_known: bool,
+        is_log: bool = False,
     ) -> int | None:
         """How special the test is that holds of some row of a file; None when none does.
 
@@ -54,11 +59,14 @@ class RecipeSignature:
             rows: its rows.
             source_file: its path.
             is_known: whether a format recognises the file.
+            is_log: whether it is surely the log of a session.
         """
         usable = [
             test
             for test in self.tests
-            if test.fits_file(source_file) and not (is_known and test.gives_way)
+            if test.fits_file(source_file)
+            and not (is_known and test.gives_way)
+            and (test.logs or not is_log)
         ]
         held = [test.priority for test in usable if test.fits_rows(rows)]
         return max(held, default=None)
@@ -135,7 +143,7 @@ def recognise(
         item: the file.
         given: names of the recipes that the user gave; they go before the others.
         level: how surely a format recognises it.
-        is_log: whether it is surely the log of a session, which no recipe of the package is of.
+        is_log: whether it is surely the log of a session, which few recipes of the package are of.
 
     Raises:
         AmbiguousFormatError: two recipes fit, and none of them says that it is the more special.
@@ -146,10 +154,10 @@ def recognise(
     if len(fitting) > 1:
         both = " and ".join(paths[name] for name in fitting)
         raise AmbiguousFormatError(f"{item.label}: the recipes {both} fit; give one of them")
-    if fitting or is_log or not rows:
+    if fitting or not rows:
         return fitting[0] if fitting else None
     held = {
-        it.name: it.priority(rows, item.source_file, is_known=level > Match.NO)
+        it.name: it.priority(rows, item.source_file, is_known=level > Match.NO, is_log=is_log)
         for it in signatures()
     }
     best = max((level for level in held.values() if level is not None), default=None)

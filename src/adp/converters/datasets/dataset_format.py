@@ -143,8 +143,13 @@ class _Reading:
                 self._drop_steps(row)
                 for group in self._groups(row):
                     single = self._row(SourceObject(None, "$", self.losses), [], group.name or "")
-                    steps.read(single, group)
-                    self._finish(single, [it.copy() for it in group.rows])
+                    views = [it.copy() for it in group.rows]
+                    if self.recipe.hook is not None:
+                        single.rows = group.rows
+                        self._by_hook(single)
+                    else:
+                        steps.read(single, group)
+                    self._finish(single, views)
             else:
                 self._read(row)
         if not self.made:
@@ -246,11 +251,16 @@ class _Reading:
         self._set(row, late=False)
         row.source = source
         if self.recipe.hook is not None:
-            hook = import_module(f"adp.converters.datasets.hooks.{self.recipe.hook}")
-            row.add(hook.turns(row))
+            self._by_hook(row)
         else:
             _FAMILIES[self.recipe.reader](row)
         self._finish(row, [copy])
+
+    def _by_hook(self, row: DatasetRow) -> None:
+        hook = import_module(f"adp.converters.datasets.hooks.{self.recipe.hook}")
+        row.add(hook.turns(row))
+        if not row.run.steps:
+            raise RecordError("there is nothing that was said, seen or done")
 
     def _view(self, row: DatasetRow) -> SourceObject:
         """What fields are looked up in: the row as it is, or the list that it is."""

@@ -48,6 +48,8 @@ class MatchSpec(OptionsModel):
     """Whether any format that recognises the file goes before; for keys that many rows have."""
     every: bool = False
     """Whether it must hold of all rows that are looked at, not of one."""
+    logs: bool = False
+    """Whether it is tried on files that are surely logs of sessions, too."""
 
 
 class DropRule(OptionsModel):

@@ -95,6 +95,11 @@ _TESTS: tuple[tuple[str, str, Test], ...] = (
         "the metadata of a data set",
         first(has("custom_tools", "code_enabled", "browser_enabled")),
     ),
+    (
+        "tool_catalogue",
+        "a catalogue of tools",
+        every(has("capabilities", "inputs", tool_id=TEXT, name=TEXT)),
+    ),
     ("provenance", "a note on where files come from", first(has("files", "legend", source=TEXT))),
     (
         "training_configuration",

@@ -11,6 +11,7 @@ _PACKAGE = "adp.converters.text_calls.dialects"
 
 DIALECTS: tuple[str, ...] = (
     "function_xml",
+    "rlla",
     "hermes",
     "alfworld",
     "webshop",
@@ -37,7 +38,6 @@ DIALECTS: tuple[str, ...] = (
     "mcp_xml",
     "terminus",
     "tool_call_brackets",
-    "rlla",
     "m3",
     "llama_python_tag",
     "kimi_tags",

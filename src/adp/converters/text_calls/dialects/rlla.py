@@ -26,7 +26,8 @@ class Rlla(Hermes):
 
     def parse(self, text: str, tools: Sequence[str] = ()) -> ParsedTurn:
         """Take a turn of an agent apart."""
-        turn = super().parse(text, tools) if "<tool_call>" in text else ParsedTurn()
+        is_own = '"parameters"' in text or '"arguments"' not in text  # else it is Hermes
+        turn = super().parse(text, tools) if is_own and "<tool_call>" in text else ParsedTurn()
         if "<response>" not in text:
             return replace(turn, answer=None)
         answer = None
