@@ -115,8 +115,8 @@ def test_toolllama_rows_are_not_counted_twice(tmp_path):
     rows = [row["conversations"] for row in records(path)]
     longest = [row for row in rows if not any(row == it[: len(row)] != it for it in rows)]
     assert len(table(store, "trajectories")) == len(longest) < len(rows)
-    said = [turn["value"] for row in longest for turn in row if turn["from"] == "assistant"]
-    expected = Counter(re.search(r"\nAction: (.*)", text)[1] for text in said)
+    spoken = [turn["value"] for row in longest for turn in row if turn["from"] == "assistant"]
+    expected = Counter(re.search(r"\nAction: (.*)", text)[1] for text in spoken)
     assert names(store) == expected
     for run in table(store, "trajectories"):
         assert len(json.loads(run["tools"])) == longest[0][0]["value"].count(
@@ -136,9 +136,9 @@ AGENTINSTRUCT = {
 def test_agentinstruct(tmp_path, name):
     (path,) = (OLD / f"agentinstruct_{name}").glob("*.json") if OLD.is_dir() else (OLD / name,)
     store = converted(tmp_path, path)
-    said = agent_texts(path)
-    assert said
-    expected = sum(bool(re.search(AGENTINSTRUCT[name], text)) for text in said)
+    spoken = agent_texts(path)
+    assert spoken
+    expected = sum(bool(re.search(AGENTINSTRUCT[name], text)) for text in spoken)
     assert sum(names(store).values()) == expected
 
 
@@ -147,18 +147,18 @@ def test_alfworld_rows_that_end_on_an_action(tmp_path):
     store = converted(tmp_path, path)
     rows = [row["conversations"] for row in records(path)]
     acts = re.compile(r"ACTION: (?!Task (?:succeeded|failed)\.)")  # which only claims that it ends
-    said = sum(bool(acts.search(turn["content"])) for row in rows for turn in row[2:])
+    spoken = sum(bool(acts.search(turn["content"])) for row in rows for turn in row[2:])
     open_ended = sum(bool(acts.search(row[-1]["content"])) for row in rows)
-    assert sum(names(store).values()) == said
+    assert sum(names(store).values()) == spoken
     linked = [it for it in table(store, "observations") if it["call"] is not None]
-    assert len(linked) == said - open_ended
+    assert len(linked) == spoken - open_ended
 
 
 def test_eto(tmp_path):
     path = OLD / "eto" / "sample_raw.eto.head3.json"
     store = converted(tmp_path, path)
     expected = Counter(
-        found[1] for text in agent_texts(path) if (found := re.search(r"\nAction: (\w+)\[", text))
+        match[1] for text in agent_texts(path) if (match := re.search(r"\nAction: (\w+)\[", text))
     )
     assert names(store) == expected
     assert [it["reward"] for it in table(store, "trajectories")] == [
@@ -169,9 +169,9 @@ def test_eto(tmp_path):
 def test_codeact(tmp_path):
     path = NEW / "adp_codeactinstruct_older" / "sample_raw.json"
     store = converted(tmp_path, path)
-    said = agent_texts(path)
+    spoken = agent_texts(path)
     programs = [
-        it for text in said for it in re.findall(r"<execute>\s*(.*?)\s*</execute>", text, re.S)
+        it for text in spoken for it in re.findall(r"<execute>\s*(.*?)\s*</execute>", text, re.S)
     ]
     calls = table(store, "tool_calls")
     assert [it["arguments_raw"].strip() for it in calls if it["kind"] == "code"] == programs
@@ -186,11 +186,11 @@ SWE_SMITH = (OLD / "swe_smith_trajectories" / "sample_raw.swe-smith.head2.json",
 @pytest.mark.parametrize("path", SWE_SMITH, ids=lambda path: path.parent.name)
 def test_swe_smith(tmp_path, path):
     store = converted(tmp_path, path)
-    said = agent_texts(path, "messages")
+    spoken = agent_texts(path, "messages")
     called = re.compile(r"^<function=(\w+)>$", re.MULTILINE)
-    assert names(store) == Counter(name for text in said for name in called.findall(text))
+    assert names(store) == Counter(name for text in spoken for name in called.findall(text))
     given = re.compile(r"^<parameter=(\w+)>", re.MULTILINE)
-    written = Counter(name for text in said for name in given.findall(text))
+    written = Counter(name for text in spoken for name in given.findall(text))
     assert (
         Counter(name for call in table(store, "tool_calls") for name in arguments(call)) == written
     )
@@ -199,8 +199,10 @@ def test_swe_smith(tmp_path, path):
 def test_fireact(tmp_path):
     path = NEW / "fireact_more" / "hotpotqa_multimethod.rows300+60.jsonl"
     store = converted(tmp_path, path)
-    said = agent_texts(path, "messages")
-    lines = [line for text in said for line in re.findall(r"^Action: (\w+)\[", text, re.MULTILINE)]
+    spoken = agent_texts(path, "messages")
+    lines = [
+        line for text in spoken for line in re.findall(r"^Action: (\w+)\[", text, re.MULTILINE)
+    ]
     assert names(store) == Counter(lines)
     ends = [row["messages"][-1]["content"].rsplit(" ", 1)[1] for row in records(path)]
     wins = [{"True": True, "1": True, "False": False, "0": False}[it] for it in ends]
@@ -226,12 +228,12 @@ def test_rlla(tmp_path):
 def test_webdancer(tmp_path):
     path = NEW / "webdancer" / "sample_traj.rows0+24.jsonl"
     store = converted(tmp_path, path)
-    said = agent_texts(path, "messages")
-    assert sum(names(store).values()) == sum(text.count("<tool_call>") for text in said)
+    spoken = agent_texts(path, "messages")
+    assert sum(names(store).values()) == sum(text.count("<tool_call>") for text in spoken)
     assert all(it["call"] is not None for it in table(store, "observations"))
-    answers = [re.findall(r"<answer>\s*(.*?)\s*</answer>", text, re.DOTALL) for text in said]
+    answers = [re.findall(r"<answer>\s*(.*?)\s*</answer>", text, re.DOTALL) for text in spoken]
     ends = [it["final_answer"] for it in table(store, "trajectories")]
-    assert [it for it in ends if it] == [it for found in answers for it in found]
+    assert [it for it in ends if it] == [it for match in answers for it in match]
 
 
 def test_judged_runs_of_toolalpaca(tmp_path):
@@ -242,7 +244,7 @@ def test_judged_runs_of_toolalpaca(tmp_path):
     prompts = [row["input"][0]["content"] for row in rows]
     solutions = [it.rpartition("## AI Assistant's Solution")[2] for it in prompts]
     called = [re.findall(r"^\d+\. Function: (.+)$", it, re.MULTILINE) for it in solutions]
-    assert names(store) == Counter(name for found in called for name in found)
+    assert names(store) == Counter(name for match in called for name in match)
     words = [{row["process_correctness"], row["final_response_correctness"]} for row in rows]
     wins = [False if "No" in it else True if it == {"Yes"} else None for it in words]
     assert [it["success"] for it in table(store, "trajectories")] == wins
