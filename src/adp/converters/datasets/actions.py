@@ -128,6 +128,8 @@ def _call(source: SourceObject, spec: ActionSpec) -> TurnCall | None:
         if jsontext.first_byte(raw) != BRACE:
             text = take_text(source, spec.call)
             return TurnCall(text, None, kind=spec.kind)
+        if spec.name is not None and look(source, f"{spec.call}.{spec.name}") is None:
+            return None
         inner = SourceObject(take(source, spec.call) or raw, spec.call, source.losses)
     if spec.name is None:
         if spec.call is None:

@@ -1,8 +1,7 @@
-"""Tasks out of files: JSON lines, JSON, CSV, TSV and Parquet; what is no task has a reason.
+"""Tasks out of files: JSON lines, JSON, CSV, TSV and Parquet; what is no task is refused.
 
 A record has the columns of a `Task`, or other names for them: ``question``, ``prompt``, ``input``,
-... for the instruction, ``answer``, ``gold``, ... for the answers. Rows of verl keep the answer in
-``reward_model.ground_truth``, and the question in ``extra_info``. Whatever else it says is kept in
+... for the instruction, ``answer``, ``gold``, ... for the answers. Whatever else it says is kept in
 ``extra``.
 """
 
@@ -19,6 +18,7 @@ from typing import Any
 
 from adp.core.input_files import LARGEST_LIST, read_bytes
 from adp.rendering.arguments import whole_text
+from adp.rollouts.collecting.question_sets import as_task_record, parquet_records
 from adp.rollouts.csv_delimiters import delimiter_of
 from adp_schema.arrow import json_columns
 from adp_schema.errors import InputError
@@ -109,7 +109,7 @@ def read_task_file(path: Path, split: str | None = None) -> TaskSet:
             continue
         first = seen.setdefault(task.task_id or "", number)
         if first != number:
-            same = not _first(dict(record), IDS)
+            same = not _first(dict(as_task_record(record)), IDS)
             text = f"it is the same as record {first}; give each an id to run both"
             taken = f"record {first} has the id '{task.task_id}' already"
             task_set.refuse(f"{place}: {text if same else taken}")
@@ -141,10 +141,13 @@ def task_of(record: Any) -> Task:
     """
     if not isinstance(record, Mapping):
         raise ValueError("it is no JSON object")
-    rest = {key: value for key, value in record.items() if key is not None}
-    rest |= _of_verl(rest)
+    known = as_task_record(record)
+    rest = {key: value for key, value in known.items() if key is not None}
     columns: dict[str, Any] = {}
     instruction = _first(rest, INSTRUCTION)
+    if isinstance(instruction, list) and len(instruction) > 1:
+        # What stands before the question, such as a system prompt, is kept, too.
+        rest["prompt_messages"] = instruction
     columns["instruction"] = _instruction(instruction)
     answers = _first(rest, ANSWERS)
     if answers is not None:
@@ -168,25 +171,6 @@ def task_of(record: Any) -> Task:
     else:
         columns["task_id"] = whole_text(str(number))
     return Task(**columns)
-
-
-def _of_verl(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Question, answer and id of a row of verl, which stand inside of its columns."""
-    spec, info = record.get("reward_model"), record.get("extra_info")
-    if "data_source" not in record or not isinstance(spec, Mapping):
-        return {}
-    more: dict[str, Any] = {}
-    if spec.get("ground_truth") is not None and "answers" not in record:
-        more["answers"] = _listed(spec["ground_truth"])
-    if isinstance(info, Mapping):
-        if isinstance(info.get("question"), str) and "instruction" not in record:
-            more["instruction"] = info["question"]
-        if info.get("index") is not None and not any(name in record for name in IDS):
-            words = (record["data_source"], info.get("split"), info["index"])
-            more["id"] = "_".join(str(word) for word in words if word is not None)
-        if isinstance(info.get("split"), str) and "split" not in record:
-            more["split"] = info["split"]
-    return more
 
 
 def _first(record: dict[str, Any], names: tuple[str, ...]) -> Any:
@@ -259,12 +243,12 @@ def _load(text: str) -> Any:
 
 def _records(path: Path) -> Iterator[tuple[int, Any]]:
     """The records of a file with their numbers: of JSON lines and CSV, those of the lines."""
+    if path.suffix.lower() == ".parquet":
+        return parquet_records(path)
     try:
         data = read_bytes(path, LARGEST_LIST)
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from error
-    if path.suffix.lower() == ".parquet":
-        return _of_parquet(path, data)
     data = data.removeprefix(b"\xef\xbb\xbf")
     ending = path.suffix.lower()
     if ending in (".csv", ".tsv"):
@@ -276,18 +260,6 @@ def _records(path: Path) -> Iterator[tuple[int, Any]]:
             if b"\n" not in data.strip():
                 raise InputError(f"{path} is no JSON: {error}") from error
     return _of_lines(data)
-
-
-def _of_parquet(path: Path, data: bytes) -> Iterator[tuple[int, Any]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(pa.BufferReader(data))
-    except (pa.ArrowException, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"{path} is no Parquet file that can be read: {reason}") from error
-    return enumerate(table.to_pylist(), 1)
 
 
 def _of_lines(data: bytes) -> Iterator[tuple[int, Any]]:

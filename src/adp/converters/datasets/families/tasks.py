@@ -56,8 +56,14 @@ def _expected(row: DatasetRow, spec: PartOfTask) -> str | None:
     tools = row.recipe.tools
     given = [] if tools is None else [normal_tool(tool)["function"] for tool in tools.given]
     names = {it["name"]: tuple(it["parameters"].get("properties", ())) for it in given}
+    if spec.format is not None:
+        made = value_of(spec, row, "json")
+        return None if made is None else expected_calls(jsontext.decode_value(made), names)
     for path in spec.path:
         raw = row.look(path)
+        if raw is not None and spec.regex is not None:
+            text = value_of(spec.model_copy(update={"path": (path,)}), row, "text")
+            raw = None if text is None else jsontext.raw(jsontext.text_of(text))
         if raw is not None:
             calls = expected_calls(jsontext.decode_value(opened(raw)), names)
             if calls is not None:
