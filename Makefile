@@ -9,6 +9,7 @@ PYTHONS ?= python3.12 python3.13
 ARGS ?=
 ORACLE_VENV ?= .venv-oracle
 VERL_VENV ?= .venv-verl
+HARNESS_VENV ?= .venv-harness
 LOADERS ?= .venv-loaders
 WHEELS ?= .venv-wheels
 APIS ?= .venv-apis
@@ -25,7 +26,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help venv demo loop loop-full test test-slow test-random test-all-pythons check bench bench-against gpu-bench rivals fuzz fidelity docs site golden clean
-.PHONY: lint types layers spelling sizes names docs-fresh oracle-tests api-tests formats-report
+.PHONY: lint types layers spelling sizes names docs-fresh oracle-tests api-tests harness-tests formats-report
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
@@ -152,10 +153,20 @@ $(LOADERS)/.installed: tools/oracle/loaders.txt | $(INSTALLED)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(LOADERS) -r tools/oracle/loaders.txt
 	@touch $@
 
-oracle-tests: $(INSTALLED) $(ORACLE_VENV)/.installed $(VERL_VENV)/.installed $(WHEELS)/.fetched $(LOADERS)/.installed ## Ask LLaMA-Factory, verl, Axolotl and ms-swift what they make of our files (4 GB)
+oracle-tests: harness-tests $(INSTALLED) $(ORACLE_VENV)/.installed $(VERL_VENV)/.installed $(WHEELS)/.fetched $(LOADERS)/.installed ## Ask LLaMA-Factory, verl, Axolotl and ms-swift what they make of our files (4 GB)
 	$(BIN)/python -m tools.oracle.templates --wheels $(WHEELS) --out benchmarks/results/oracles/templates.json
 	$(BIN)/python -m tools.oracle.check --python $(ORACLE_VENV)/bin/python
 	$(BIN)/python -m tools.oracle.exports --llamafactory $(ORACLE_VENV)/bin/python --verl $(VERL_VENV)/bin/python --loaders $(LOADERS) $(if $(DATA),--data $(DATA))
+
+# OpenHands' SDK names Python 3.12, but the module that is asked is plain Python.
+$(HARNESS_VENV)/.installed: tools/oracle/harness_requirements.txt tools/oracle/harness.txt
+	$(PYTHON) -m venv $(HARNESS_VENV)
+	$(HARNESS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -r tools/oracle/harness_requirements.txt
+	$(HARNESS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --ignore-requires-python -r tools/oracle/harness.txt
+	@touch $@
+
+harness-tests: $(INSTALLED) $(HARNESS_VENV)/.installed ## Ask OpenHands and BrowserGym what they read in what is written for them
+	ADP_HARNESSES=$(abspath $(HARNESS_VENV))/bin/python $(BIN)/python -m pytest tests/trainers/export/test_harness_packages.py -p no:xdist -q $(ARGS)
 
 $(APIS)/.installed: tools/oracle/apis.txt | $(INSTALLED)
 	rm -rf $(APIS)

@@ -226,7 +226,13 @@ def nest(runs: list[Trajectory], converter: Converter) -> list[Trajectory]:
     by_id = {run.trajectory_id: run for run in runs}
     for run in runs:
         run.branches = [o for o in runs if inside.get(o.trajectory_id) == run.trajectory_id]
-    return [run for run in runs if inside.get(run.trajectory_id) not in by_id]
+    records: list[Trajectory] = []
+    for run in (run for run in runs if inside.get(run.trajectory_id) not in by_id):
+        if records and run.parent_id is None and converter.joins(records[-1], run):
+            records[-1].branches.append(run)
+        else:
+            records.append(run)
+    return records
 
 
 def write_back(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 
@@ -28,6 +29,10 @@ class Losses:
             reason: what is lost and why, in a few words.
         """
         self.items.append({"path": path, "reason": reason})
+
+    def drop(self, paths: Collection[str]) -> None:
+        """Take back losses of the trajectory at hand: what was at these paths is kept after all."""
+        self.items = [item for item in self.items if item["path"] not in paths]
 
     def unknown(self, kind: str) -> None:
         """Count something that is kept as the source wrote it, because nobody knows its kind.

@@ -582,7 +582,8 @@ def test_a_real_file_comes_back(path, tmp_path):
     assert manifest.losses == {}
     store = Store.open(str(tmp_path / "store"))
     (source,) = store.scan("sources").collect().to_dicts()
-    assert source["source_format"] == "sharegpt"
+    reader = json.loads(source["style"]).get("rows_of", source["source_format"])
+    assert reader == "sharegpt"
     report = export(store, "sharegpt", str(tmp_path / "out"))
     assert report.losses == {}
     (out,) = [file for file in (tmp_path / "out").rglob("*") if file.is_file()]

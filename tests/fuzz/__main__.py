@@ -91,11 +91,11 @@ def _fuzz(
     if options.out:
         figures = {"cases": options.cases, "seed": options.seed, "seconds": seconds}
         figures |= {"read": counts["read"], "rejected": counts["rejected"]}
-        _note(options.out, name, {**figures, "findings": len(results), "memory_mb": memory})
+        note(options.out, name, {**figures, "findings": len(results), "memory_mb": memory})
     return bool(results) or memory > MEMORY_MB
 
 
-def _note(path: Path, name: str, figures: dict[str, int]) -> None:
+def note(path: Path, name: str, figures: dict[str, int]) -> None:
     """Put the figures of a format into the file, beside those of the others."""
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     known[name] = figures

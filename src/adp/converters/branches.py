@@ -33,13 +33,17 @@ LONELY = f"$.parent_id: {_ALONE}"
 
 
 def with_branches(
-    trajectories: Iterable[Trajectory], embeds: Callable[[Trajectory], bool]
+    trajectories: Iterable[Trajectory],
+    embeds: Callable[[Trajectory], bool],
+    joins: Callable[[Trajectory, Trajectory], bool] | None = None,
 ) -> Iterator[Trajectory]:
     """Hang branches into their parents, where both come from the same record.
 
     Args:
         trajectories: in the order of a store, where branches follow their main line.
         embeds: whether a branch is wanted in its parent; see `Converter.embeds`.
+        joins: whether a run is written in the record of the run before it, for formats that keep
+            the attempts at a task in one record; see `Format.joins`.
 
     Returns:
         The records that are to be written. What comes from one record of the source is held.
@@ -49,6 +53,11 @@ def with_branches(
     for trajectory in trajectories:
         parent = known.get(trajectory.parent_id) if trajectory.parent_id is not None else None
         same = bool(full) and _record(full[0]) == _record(trajectory)
+        alone = joins is None or not full or trajectory.parent_id is not None
+        if not alone and joins is not None and joins(full[-1], trajectory):
+            full[-1].branches.append(trajectory)
+            known[trajectory.trajectory_id] = trajectory
+            continue
         if not same or (parent is None and trajectory.source_records is None):
             yield from full
             full, known, parent = [], {}, None

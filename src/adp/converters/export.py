@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypedDict, Unpack
 
 from adp.converters import json_layout as styles
 from adp.converters.branches import count
@@ -21,9 +21,9 @@ from adp.converters.export_names import (
     Sources,
     file_of,
     is_same,
+    names_files,
     one_a_file,
     safe,
-    session_file,
     target_names,
 )
 from adp.converters.files.writing import (
@@ -40,6 +40,7 @@ from adp.converters.session_writers.names import NamedRun
 from adp.converters.trajectories_by_file import NAMING, TrajectoryFiles
 from adp.converters.user_format import check_written
 from adp.core.progress import Progress, Silent
+from adp.core.tool_names.runs import ToolNaming
 from adp.stores.locks import alone
 from adp_schema.errors import (
     ConversionLossError,
@@ -73,24 +74,11 @@ class ExportReport:
     next: str | None = None
 
 
-@alone
-def export(
-    store: Store,
-    to: str,
-    out: str,
-    *,
-    flavour: str | None = None,
-    single: str | None = None,
-    strict: bool = False,
-    branches: bool | None = None,
-    progress: Progress | None = None,
-) -> ExportReport:
-    """Write the trajectories of a store as files of a format.
+@dataclass(frozen=True)
+class RecordOptions:
+    """How the records of a format are written.
 
-    Args:
-        store: the store.
-        to: name of the format.
-        out: folder for the files; it must be empty or absent.
+    Attributes:
         flavour: way to write it, where the format has several.
         single: write one file of this name instead of one a source file.
         strict: stop at the first loss.
@@ -99,7 +87,45 @@ def export(
             are runs (`adp.converters.branches.WHOLE`); the others, and rejected sides of
             preference pairs, are left out, which is a loss. True: all of them. False: no branch
             is written, in no place, and that is no loss.
+        tool_names: names of tools and their arguments: ``adp`` for those of the Agent Data
+            Protocol, ``source`` for those of the source. None leaves those of the store, but gives
+            the format that a trajectory came from the names that it had.
+    """
+
+    flavour: str | None = None
+    single: str | None = None
+    strict: bool = False
+    branches: bool | None = None
+    tool_names: ToolNaming | None = None
+
+
+class RecordKeywords(TypedDict, total=False):
+    """The fields of `RecordOptions` as keywords."""
+
+    flavour: str | None
+    single: str | None
+    strict: bool
+    branches: bool | None
+    tool_names: ToolNaming | None
+
+
+@alone
+def export(
+    store: Store,
+    to: str,
+    out: str,
+    *,
+    progress: Progress | None = None,
+    **given: Unpack[RecordKeywords],
+) -> ExportReport:
+    """Write the trajectories of a store as files of a format.
+
+    Args:
+        store: the store.
+        to: name of the format.
+        out: folder for the files; it must be empty or absent.
         progress: told how far it is, in trajectories.
+        **given: any of the fields of `RecordOptions`, which says what each one is.
 
     Raises:
         UsageError: there is no such format or flavour, or it cannot be put into a single file.
@@ -107,9 +133,11 @@ def export(
         StoreError: two files of the store would get the same name.
         ConversionLossError: with ``strict``, the format cannot hold something.
     """
+    options = RecordOptions(**given)
+    single, strict, branches = options.single, options.strict, options.branches
     converter = formats.get(to)
     check_written(converter)
-    _check_flavour(converter, flavour)
+    _check_flavour(converter, options.flavour)
     _check_single(converter, single)
     folder = Path(out)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -121,11 +149,10 @@ def export(
         store,
         file_of(single, converter, sources),
         branches=branches is not False,
-        columns=NAMING if session_file(converter) is None else len(NamedRun._fields),
+        columns=len(NamedRun._fields) if names_files(converter) else NAMING,
     )
     reporter.total(store.manifest.counts.trajectories - files.left_out)
-    pairs = RecordPairs(store.scan("pairs").collect().to_arrow() if store.files("pairs") else None)
-    writer = RecordWriter(converter, losses, flavour=flavour, pairs=pairs, rows=branches is True)
+    writer = _writer(store, converter, losses, options)
     program = PROGRAMS.get(converter.name)
     targets = target_names(files.names, converter, sources, single)
     try:
@@ -134,9 +161,9 @@ def export(
             target = folder / targets[name]
             same = is_same(source, converter)
             side_folder = _side_folder(folder, name, source) if same else None
-            scribe = _Scribe(converter, writer, losses, strict, reporter, side_folder)
+            scribe = _Scribe(converter, writer, losses, strict, reporter, side_folder, target)
             records = scribe.records(trajectories)
-            if one_a_file(converter):
+            if one_a_file(converter) or names_files(converter):
                 first = list(islice(records, 1))
                 if not first:  # a branch that is left out
                     continue
@@ -154,6 +181,20 @@ def export(
     report.branches_left_out = files.left_out + writer.left_out
     report.losses = dict(sorted(losses.counts.items()))
     return report
+
+
+def _writer(
+    store: Store, converter: Converter, losses: Losses, options: RecordOptions
+) -> RecordWriter:
+    """What makes records of the trajectories of a store."""
+    pairs = RecordPairs(store.scan("pairs").collect().to_arrow() if store.files("pairs") else None)
+    return RecordWriter(
+        *(converter, losses),
+        flavour=options.flavour,
+        pairs=pairs,
+        rows=options.branches is True,
+        naming=options.tool_names,
+    )
 
 
 def stop_at_loss(losses: Losses, strict: bool, of: str | None, converter: Converter) -> None:
@@ -208,6 +249,7 @@ class _Scribe:
         strict: stop at the first loss.
         reporter: told how far it is.
         side_folder: folder for files that belong to an input; None when they are not written.
+        target: the file that the records are written to.
     """
 
     converter: Converter
@@ -216,12 +258,14 @@ class _Scribe:
     strict: bool
     reporter: Progress
     side_folder: Path | None
+    target: Path
 
     def records(self, trajectories: Iterator[Trajectory]) -> Iterator[Any]:
         """The records, one a trajectory, or one a run with its branches."""
         for trajectory, record in self.writer.records(trajectories):
             if record is not None:
                 self._side_files(trajectory)
+                self._outcome(trajectory, record)
             stop_at_loss(self.losses, self.strict, trajectory.trajectory_id, self.converter)
             self.reporter.advance(count(trajectory))
             if record is not None:
@@ -239,6 +283,19 @@ class _Scribe:
             target = self.side_folder / safe(name)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(data)
+
+    def _outcome(self, trajectory: Trajectory, record: Any) -> None:
+        """Write what a format says of a run of another one in a file of its own."""
+        outcome_file = getattr(self.converter, "outcome_file", None)
+        if outcome_file is None or trajectory.source_format == self.converter.name:
+            return
+        written = outcome_file(trajectory, record, self.target.name)
+        if written is None:
+            return
+        name, data, columns = written
+        self.target.parent.mkdir(parents=True, exist_ok=True)
+        (self.target.parent / name).write_bytes(data)
+        self.losses.drop(columns)
 
 
 def _write(

@@ -7,6 +7,7 @@ looks for them; those of its own keep theirs if they have such a name already.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -58,12 +59,16 @@ class _SessionNames:
         self._inputs = inputs
         self._sources = sources
         self._session_file = session_file(converter)
+        self._numbered_file = numbered_file(converter)
+        self._numbers: Counter[str] = Counter()
         self._made: dict[str, str] = {}
         self._files: dict[str | None, str] = {}
 
     def of(self, run: NamedRun) -> str:
         """The file of a trajectory."""
         name, converter = run.source_file or "trajectories", self._converter
+        if self._numbered_file is not None and not is_same(self._inputs.get(name), converter):
+            return self._numbered(run, self._numbered_file)
         if not one_a_file(converter):
             return name
         source = self._inputs.get(name)
@@ -76,6 +81,20 @@ class _SessionNames:
         file = self._named(run, session, self._session_file)
         if source is not None and is_same(source, converter) and _has_lines(source, converter):
             self._sources[file] = source
+        return file
+
+    def _numbered(self, run: NamedRun, named: Callable[[NamedRun, int], str]) -> str:
+        """The name of a run of another format; branches that stand in their run share it."""
+        file = self._files.get(run.parent_id) if run.parent_id is not None else None
+        branch = Trajectory(branch_kind=run.branch_kind, source_format=run.source_format)
+        if file is None or not self._converter.embeds(branch):
+            folder = str(Path(named(run, 0)).parent)
+            file = named(run, self._numbers[folder])
+            while file in self._inputs:
+                self._numbers[folder] += 1
+                file = named(run, self._numbers[folder])
+            self._numbers[folder] += 1
+        self._files[run.trajectory_id] = file
         return file
 
     def _kept(self, run: NamedRun, name: str) -> str | None:
@@ -109,10 +128,23 @@ def session_file(converter: Converter) -> Callable[[NamedRun], str] | None:
     return getattr(converter, "session_file", None)
 
 
+def names_files(converter: Converter) -> bool:
+    """Whether a format says the name of the file of each run."""
+    return session_file(converter) is not None or numbered_file(converter) is not None
+
+
+def numbered_file(converter: Converter) -> Callable[[NamedRun, int], str] | None:
+    """How a format names the file of the n-th run of another format, where it numbers them."""
+    return getattr(converter, "numbered_file", None)
+
+
 def is_same(source: dict[str, Any] | None, converter: Converter) -> bool:
     """Whether a file is of the format that is written, which gives it its layout again."""
     anew = getattr(converter, "written_anew", False)
-    return source is not None and source["source_format"] == converter.name and not anew
+    if source is None or anew:
+        return False
+    overlaid = json.loads(source["style"] or "{}").get("rows_of")
+    return converter.name in (source["source_format"], overlaid)
 
 
 def one_a_file(converter: Converter) -> bool:

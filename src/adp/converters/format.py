@@ -36,3 +36,10 @@ class Format:
     def embeds(self, branch: Trajectory) -> bool:
         """No: a branch is a record of its own."""
         return False
+
+    def joins(self, run: Trajectory, other: Trajectory) -> bool:
+        """Whether a run is written in the record of the run before it: as another attempt.
+
+        `write` then gets it among the branches of that run.
+        """
+        return False

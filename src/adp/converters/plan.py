@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from adp.converters import framing
 from adp.converters.database_plan import plan_database
-from adp.converters.datasets.catalogue import data_set_name, recognise
+from adp.converters.datasets.catalogue import data_set_name, recognise, texts_of
 from adp.converters.files.detect import detect, layout
 from adp.converters.files.limits import ConvertLimits
 from adp.converters.files.streams import InputStream
@@ -176,6 +176,7 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
         if item.named:
             raise InputError(f"{item.label}: {why}")
         pieces = [ByteRange(place, item.source_file, "json", 0, place.packed)]
+    grammar, is_found = dialect_of_file(chosen, head, choice.dialect)
     return PlannedFile(
         source_file=item.source_file,
         place=place,
@@ -185,7 +186,8 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
         framing=kind or "json",
         style=style,
         pieces=pieces,
-        dialect=dialect_of_file(chosen, head, choice.dialect),
+        dialect=grammar,
+        dialect_is_found=is_found,
     )
 
 
@@ -293,7 +295,8 @@ def _recognise(item: InputFile, head: list[Frame], choice: _Choice) -> tuple[str
             match = converter.sniff(record)
             best[converter.name] = max(best.get(converter.name, Match.NO), match)
     top = max(best.values(), default=Match.NO)
-    name = recognise(rows, item, choice.recipes, shipped=not _is_log(best, top))
+    is_log = _is_log(best, top)
+    name = recognise(rows or texts_of(head), item, choice.recipes, top, is_log=is_log)
     if name is not None:
         return name, "recognised by its recipe"
     known = _known(item) if top < Match.STAMP else None

@@ -7,6 +7,7 @@ from typing import Any
 
 from adp.converters.files.streams import InputPlace
 from adp.converters.framing import ByteRange
+from adp.converters.registry import formats
 
 
 @dataclass
@@ -23,6 +24,7 @@ class PlannedFile:
         style: its layout.
         pieces: its pieces, in order.
         dialect: the grammar of the actions in its texts; empty when they are left as they are.
+        dialect_is_found: whether it was found in its texts, and not named.
     """
 
     source_file: str
@@ -34,6 +36,12 @@ class PlannedFile:
     style: dict[str, Any]
     pieces: list[ByteRange] = field(default_factory=list)
     dialect: str = ""
+    dialect_is_found: bool = False
+
+    @property
+    def format_name(self) -> str | None:
+        """What the format is called; of a recipe of the user's without the path of its file."""
+        return None if self.format is None else formats.get(self.format).name
 
     @property
     def size(self) -> int:

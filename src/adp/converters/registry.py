@@ -1,7 +1,8 @@
 """The formats by name; those of other packages come from entry points.
 
 `BUILTIN` are read and written in any direction. `READERS` are logs of programs: they are read, and
-those that have ``write`` go back to their program, too.
+those that have ``write`` go back to their program, too. `SYSTEMS` are the files of the systems
+whose features this project covers: they are read, and written back equal.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from importlib import import_module
 from typing import cast
 
 from adp.converters.readers import READERS
+from adp.converters.systems import SYSTEMS
 from adp.core.code_files import refuse_in_data
 from adp.core.registry import Registry
 from adp_schema.protocols import Converter
@@ -50,7 +52,7 @@ class FormatRegistry(Registry[Converter]):
 formats = FormatRegistry(
     "format",
     "adp.converters",
-    {**BUILTIN, **READERS},
+    {**BUILTIN, **READERS, **SYSTEMS},
     has=("name", "title", "sniff", "read"),
     made_by="adp.converters.user_format:complete",
 )

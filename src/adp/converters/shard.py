@@ -27,6 +27,7 @@ from adp.converters.text_calls.by_run import ParserByRun
 from adp.converters.text_calls.of_file import BY_RUN
 from adp.converters.text_calls.registry import dialect
 from adp.converters.user_format import UserFormat
+from adp.core.tool_names.runs import rename_rows
 from adp_schema import jsontext
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.errors import ChangedInputError, ConversionLossError, RecordError, SchemaError
@@ -54,7 +55,8 @@ class ConvertJob:
         strict: stop at the first loss or reject.
         limits: limits of the conversion.
         is_sole: whether there is no other file than its; one that changes then ends the run.
-        dialects: index of a file -> the dialect of its texts.
+        dialects: index of a file -> the dialect of its texts, and whether it was found there.
+        rename: give tools the names of the Agent Data Protocol.
     """
 
     index: int
@@ -66,7 +68,8 @@ class ConvertJob:
     strict: bool
     limits: ConvertLimits
     is_sole: bool = False
-    dialects: dict[int, str] = field(default_factory=dict)
+    dialects: dict[int, tuple[str, bool]] = field(default_factory=dict)
+    rename: bool = False
 
     def without(self, change: ChangedInputError) -> ConvertJob:
         """The same, but a file is rejected, and so are those that belong together with it."""
@@ -118,7 +121,7 @@ class _Worker:
         self.losses = Losses()
         self.reasons: Counter[str] = Counter()
         self.datasets: Counter[str] = Counter()
-        self.parsers: dict[str, TextParser] = {}
+        self.parsers: dict[tuple[str, bool], TextParser] = {}
         self.parser: TextParser | ParserByRun | None = None
         self.sides: Mapping[str, bytes] = {}
         self.outcome: Mapping[str, bytes] = {}
@@ -155,24 +158,24 @@ class _Worker:
         result.reasons = dict(self.reasons)
         result.losses = dict(self.losses.counts)
         result.unknown = dict(self.losses.unknown_counts)
-        result.parsed = {
-            f"{name}: {what}": count
-            for name, parser in self.parsers.items()
-            for what, count in parser.counts.items()
-        }
+        parsed: Counter[str] = Counter()
+        for (name, _), parser in self.parsers.items():
+            parsed.update({f"{name}: {what}": count for what, count in parser.counts.items()})
+        result.parsed = dict(parsed)
         return result
 
     def _parser(self, file: int, converter: Converter) -> TextParser | ParserByRun | None:
         """What parses the texts of a file; None when they are left as they are."""
-        name = self.job.dialects.get(file)
+        name, is_found = self.job.dialects.get(file, ("", False))
         if name == BY_RUN:
             return ParserByRun(converter.dialect_for, self._parser_of)  # type: ignore[attr-defined]
-        return self._parser_of(name) if name else None
+        return self._parser_of(name, is_found=is_found) if name else None
 
-    def _parser_of(self, name: str) -> TextParser:
-        if name not in self.parsers:
-            self.parsers[name] = TextParser(dialect(name))
-        return self.parsers[name]
+    def _parser_of(self, name: str, *, is_found: bool = False) -> TextParser:
+        key = (name, is_found)
+        if key not in self.parsers:
+            self.parsers[key] = TextParser(dialect(name), is_found=is_found)
+        return self.parsers[key]
 
     def _check(self, piece: ByteRange, done: PieceResult | None = None) -> None:
         """Make sure that what is read is what was planned.
@@ -284,6 +287,8 @@ class _Worker:
                 self.parser.change_record(self.builder)
             if (complete := getattr(converter, "complete", None)) is not None:
                 complete(self.builder)
+            if self.job.rename:
+                self.builder.change(rename_rows)
             if isinstance(converter, UserFormat):
                 self.builder.check_record()
         except SkipRecordError as skip:

@@ -149,7 +149,7 @@ def only_new(
     new = _new_names(files, prints, known)
     if cache:
         cache.note(
-            (file.place, file.format, print_)
+            (file.place, file.format_name, print_)
             for file in files
             if (print_ := prints[file.source_file]) is not None
         )
@@ -186,7 +186,8 @@ def _new_names(
             file.source_file
             for file in files
             if not new[file.source_file]
-            and file.source_file not in (had := names[prints[file.source_file] or "", file.format])
+            and file.source_file
+            not in (had := names[prints[file.source_file] or "", file.format_name])
             and not superseding.isdisjoint(had)
         ]
         if not moved:
@@ -201,7 +202,7 @@ def _note_growth(
     parts = known.files.get(file.source_file)
     if not parts or file.format is None:
         return
-    alone = alone and all(part.format == file.format for part in parts)
+    alone = alone and all(part.format == file.format_name for part in parts)
     start = read_on(file, parts, limits) if alone else 0
     if start:
         cut_new_part(file, start, parts)
@@ -220,14 +221,14 @@ def _known_print(
     cached: Mapping[str, CachedFile],
 ) -> str | None:
     """The fingerprint of a file that the earlier store holds; None when it does not."""
-    if (file.size, file.format) not in known.sizes:
+    if (file.size, file.format_name) not in known.sizes:
         return None
     entry = cached.get(file.place.path) if file.place.member is None else None
-    if entry is not None and entry.format == file.format:
+    if entry is not None and entry.format == file.format_name:
         print_ = entry.fingerprint
     else:
         print_ = fingerprint_of(file, limits)
-    return print_ if (print_, file.format) in known.prints else None
+    return print_ if (print_, file.format_name) in known.prints else None
 
 
 def fingerprint_of(file: PlannedFile, limits: ConvertLimits) -> str:

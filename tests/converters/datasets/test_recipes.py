@@ -16,6 +16,7 @@ from adp.converters.framing import frames
 from adp.converters.inputs import collect
 from adp.converters.plan import choose
 from adp.converters.registry import formats
+from adp.converters.user_format import is_written
 from adp_schema import extra_column
 from tests.fuzz.leaves import DECIDING, KeptValues, leaves, read_lines
 
@@ -58,16 +59,26 @@ def test_examples_are_recognised_and_read(path, tmp_path):
 
 
 def rebuilt_texts(reading) -> set[str]:
-    """Texts that were cut into turns, put together again from the turns of each run."""
-    texts: dict[str, list[tuple[int, int, str]]] = {}
+    """Texts that were cut into turns, put together again from the turns of each run.
+
+    Runs that stand in one text have its name and a number as their id.
+    """
+    names = {
+        row["trajectory_id"]: re.sub(r"_\d+$", "", row["source_id"] or "")
+        for row in reading.rows["trajectories"]
+    }
+    texts: dict[str, list[tuple[int, int, int, str]]] = {}
     for table in ("steps", "observations"):
         for row in reading.rows[table]:
             fields = extra_column.unpack(row["extra"]).fields
-            if "cut" in fields:
-                before, after = json.loads(bytes(fields["cut"]))
-                place = (row["step"], row.get("order", -1) if table == "observations" else -1)
-                text = before + (row["text"] or "") + after
-                texts.setdefault(row["trajectory_id"], []).append((*place, text))
+            before, after = json.loads(bytes(fields["cut"])) if "cut" in fields else ("", "")
+            run = row["trajectory_id"]
+            key = f"{run} cut" if "cut" in fields else run
+            place = (row["step"], row.get("order", -1) if table == "observations" else -1)
+            text = before + (row["text"] or "") + after
+            texts.setdefault(key, []).append((0, *place, text))
+            number = list(names).index(run)
+            texts.setdefault(names[run], []).append((number, *place, text))
     return {"".join(text for *_, text in sorted(parts)) for parts in texts.values()}
 
 
@@ -79,7 +90,8 @@ def lost(name: str, data: bytes) -> list[str]:
     todo, missing = list(leaves(json.loads(data), kept=kept.words)), []
     while todo:
         path, key, value = todo.pop()
-        if value in ("", None) or isinstance(value, bool) or key in DECIDING:
+        decides = key in DECIDING or (key == "from" and catalogue.shipped(name).recipe.overlaid)
+        if value in ("", None) or isinstance(value, bool) or decides:
             continue
         word = str(value)
         if word in cut or kept.holds(key, word) or kept.reports(path):
@@ -108,17 +120,35 @@ def test_no_leaf_is_lost_in_silence(name):
     assert [path.path for path in report.silent()] == []
 
 
+OVERLAID = [
+    path
+    for path in FILES
+    if is_written(formats.get(catalogue.shipped(path.relative_to(EXAMPLES).parts[0]).stored_as))
+]
+
+
+@pytest.mark.parametrize("path", OVERLAID, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_what_a_format_reads_comes_back_byte_by_byte(path, tmp_path):
+    name = path.relative_to(EXAMPLES).parts[0]
+    store = adp.convert([str(path)], str(tmp_path / "store"))
+    report = adp.export(store, catalogue.shipped(name).stored_as, str(tmp_path / "out"))
+    assert not report.losses
+    (written,) = [it for it in (tmp_path / "out").rglob("*") if it.is_file()]
+    assert written.read_bytes() == path.read_bytes()
+
+
 def test_a_lost_value_is_noticed(monkeypatch):
     from adp.converters.kit.source_object import SourceObject
 
-    data = records(EXAMPLES / "apigen_mt" / "rows.json")[0]
-    changed = json.dumps({**json.loads(data), "unheard": "of"}).encode()
-    assert lost("apigen_mt", changed) == []
+    data = records(EXAMPLES / "api_bank" / "AddBoat-level-1-1.jsonl")[0]
+    rows = json.loads(data)
+    changed = json.dumps([{**rows[0], "unheard": "of"}, *rows[1:]]).encode()
+    assert lost("api_bank", changed) == []
     rest = SourceObject.rest
     monkeypatch.setattr(
         SourceObject, "rest", lambda it: {k: v for k, v in rest(it).items() if k != "unheard"}
     )
-    assert lost("apigen_mt", changed) == ["$.unheard = of"]
+    assert lost("api_bank", changed) == ["$[0].unheard = of"]
 
 
 def test_the_names_of_readers_and_hooks_are_there():

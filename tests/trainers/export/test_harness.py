@@ -135,7 +135,7 @@ def test_the_sdk_gets_messages_with_its_tools_and_one_result_a_call() -> None:
         agent("<finish>ok</finish>"),
     )
     [row], tally = export(SDK, chat, OpenHandsSdkOptions(security_risk=True))
-    system, asked, both, listed, found, python, empty, end, last = row["messages"]
+    system, asked, both, listed, answered, python, empty, end, last = row["messages"]
     assert (system["role"], asked["content"]) == ("system", "fix it")
     assert both["reasoning_content"] == "Hm."
     assert both["content"] == "Both."
@@ -144,7 +144,11 @@ def test_the_sdk_gets_messages_with_its_tools_and_one_result_a_call() -> None:
         {"name": "find", "arguments": '{"what": "x"}'},
     ]
     assert (listed["tool_call_id"], listed["content"]) == ("c-bash", "")
-    assert (found["tool_call_id"], found["content"], found["name"]) == ("c-find", "found", "find")
+    assert (answered["tool_call_id"], answered["content"], answered["name"]) == (
+        "c-find",
+        "found",
+        "find",
+    )
     command = json.loads(python["tool_calls"][0]["function"]["arguments"])["command"]
     assert re.fullmatch(r"python <<'(ATIF_PYTHON_[0-9a-f]{12})'\nprint\(1\)\n\1", command)
     assert (both["weight"], python["weight"], end["weight"]) == (1, 0, 1)
@@ -260,10 +264,16 @@ def test_every_trained_step_is_in_a_row_or_counted(exporter: Any, chat: Any) -> 
         json.dumps(row, ensure_ascii=False).encode()
 
 
+@pytest.mark.parametrize(
+    ("exporter", "options"),
+    [(V0, OpenHandsV0Options(other_tools="tool")), (SWE, SweAgentOptions(other_tools="tool"))],
+    ids=["openhands", "swe-agent"],
+)
 @given(chat=chats())
-def test_calls_as_text_are_read_back_as_the_harness_reads_them(chat: Any) -> None:
-    options = OpenHandsV0Options(other_tools="tool")
-    rows, _ = export(V0, chat, options)
+def test_calls_as_text_are_read_back_by_the_patterns_of_the_harness(
+    exporter: Any, options: Any, chat: Any
+) -> None:
+    rows, _ = export(exporter, chat, options)
     for row in rows:
         written = [item["content"] for item in row["conversations"] if item["role"] == "assistant"]
         matches = [match for text in written for match in FUNCTION.finditer(text)]
@@ -328,3 +338,29 @@ def test_an_empty_system_prompt_writes_none() -> None:
     assert row["system"] == ""
     [row], _ = export(SDK, chat, OpenHandsSdkOptions(system_prompt=""))
     assert [item["role"] for item in row["messages"]] == ["user", "assistant"]
+
+
+V1 = samples.ROOT / "adp_v1"
+STD = sorted(V1.glob("*/sample_std.json"))
+
+
+@pytest.mark.parametrize("source", STD, ids=lambda path: path.parent.name)
+def test_every_action_of_adp_v1_is_a_call_in_the_rows_for_openhands(
+    source: Path, tmp_path: Path
+) -> None:
+    runs = json.loads(source.read_text(encoding="utf-8"))
+    items = [item for record in runs for item in record["content"]]
+    actions = sum(item["class_"] in ("api_action", "code_action") for item in items)
+    ends = sum(
+        item["class_"] == "message_action"
+        and "</finish>" in item["content"].partition("<finish>")[2]
+        for item in items
+    )
+    adp.convert(source, tmp_path / "store")
+    adp.export(tmp_path / "store", "openhands-v0", tmp_path / "rows")
+    lines = (tmp_path / "rows" / "train.jsonl").read_text(encoding="utf-8").splitlines()
+    messages = [item for line in lines for item in json.loads(line)["conversations"]]
+    assert len(lines) == len(runs)
+    spoken = [item["content"] for item in messages if item["role"] == "assistant"]
+    assert sum(len(FUNCTION.findall(text)) for text in spoken) == actions + ends
+    assert not any("<function=" in item["content"] for item in messages if item["role"] == "user")

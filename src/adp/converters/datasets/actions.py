@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from msgspec import Raw
@@ -13,6 +14,7 @@ from adp.converters.kit.drafts import ObservationDraft, StepDraft
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE
 from adp_schema import jsontext
+from adp_schema.parts import Parts
 
 _TEXTS = ("axtree", "html", "url")
 _JSON = ("annotations", "structured")
@@ -21,8 +23,10 @@ _NUMBERS = {"width": "viewport_width", "height": "viewport_height", "reward": "r
 
 def observe(
     row: DatasetRow, source: SourceObject, spec: ObservationSpec
-) -> ObservationDraft | None:
+) -> ObservationDraft | StepDraft | None:
     """Add what the agent saw after the step at hand; None when the columns say nothing.
+
+    Words before the first step are one: the prompt.
 
     Args:
         row: the row, whose run takes it.
@@ -48,16 +52,21 @@ def observe(
         if place is not None and (number := place[0].number(place[1])) is not None:
             draft.columns[column] = number
     for path in spec.image:
-        _image(row, source, path, draft)
+        add_images(row, source, path, draft.parts)
     if not draft.columns and not draft.parts.columns():
         return None
+    if not row.run.steps and not draft.columns:
+        # What is shown before anything was said or done is the prompt.
+        step = new_step(row.run, "user")
+        step.parts = draft.parts
+        return step
     draft.by_order = True
     row.run.observations.append(draft)
     return draft
 
 
-def _image(row: DatasetRow, source: SourceObject, path: str, draft: ObservationDraft) -> None:
-    """A picture by its path, its address or its bytes; a list has several."""
+def add_images(row: DatasetRow, source: SourceObject, path: str, parts: Parts) -> None:
+    """Add a picture by its path, its address or its bytes; a list has several."""
     place = holder(source, path)
     if place is None:
         return
@@ -67,7 +76,7 @@ def _image(row: DatasetRow, source: SourceObject, path: str, draft: ObservationD
     texts = [jsontext.decode_value(it) for it in items if jsontext.first_byte(it) == QUOTE]
     if len(texts) < len(items):
         return  # no references: they stay in the row
-    if all([row.blocks.reference(text, draft.parts, {}, None) for text in texts if text]):
+    if all([row.blocks.reference(text, parts, {}, None) for text in texts if text]):
         node.drop(key)
 
 
@@ -83,13 +92,30 @@ def act(row: DatasetRow, source: SourceObject, spec: ActionSpec) -> StepDraft | 
         step.parts.reasoning(row.builder.text(thought))
     if text is not None:
         step.parts.text(row.builder.text(text))
-        if spec.code is not None and text:
-            span = (0, len(text))
-            add_call(step, TurnCall(spec.code, text, kind="code", language=spec.code, span=span))
-            step.columns["prose"] = ""
+        if (worded := _worded_call(text, spec)) is not None:
+            add_call(step, worded)
+            start, end = worded.span or (0, 0)
+            step.columns["prose"] = (text[:start] + text[end:]).strip()
     if call is not None:
         add_call(step, call)
     return step
+
+
+def _worded_call(text: str, spec: ActionSpec) -> TurnCall | None:
+    """The call that words are: one of some forms, or a program."""
+    for pattern in spec.patterns:
+        match = re.match(pattern.regex, text)
+        if match is None:
+            continue
+        if pattern.code is not None:
+            name = pattern.name or pattern.code
+            return TurnCall(name, match["code"], kind="code", language=pattern.code,
+                            span=match.span())  # fmt: skip
+        given = {key: value for key, value in match.groupdict().items() if value is not None}
+        return TurnCall(pattern.name, given, kind=spec.kind, span=match.span())
+    if spec.code is None or not text:
+        return None
+    return TurnCall(spec.code, text, kind="code", language=spec.code, span=(0, len(text)))
 
 
 def _call(source: SourceObject, spec: ActionSpec) -> TurnCall | None:
@@ -102,6 +128,8 @@ def _call(source: SourceObject, spec: ActionSpec) -> TurnCall | None:
         if jsontext.first_byte(raw) != BRACE:
             text = take_text(source, spec.call)
             return TurnCall(text, None, kind=spec.kind)
+        if spec.name is not None and look(source, f"{spec.call}.{spec.name}") is None:
+            return None
         inner = SourceObject(take(source, spec.call) or raw, spec.call, source.losses)
     if spec.name is None:
         if spec.call is None:

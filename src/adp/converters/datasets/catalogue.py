@@ -17,10 +17,13 @@ from typing import TYPE_CHECKING
 from msgspec import Raw
 
 from adp.converters.datasets.match import RowTest, tests_of
+from adp_schema import jsontext
 from adp_schema.errors import AmbiguousFormatError, UsageError
+from adp_schema.protocols import Match
 
 if TYPE_CHECKING:
     from adp.converters.datasets.dataset_format import DatasetFormat
+    from adp.converters.frames import Frame
     from adp.converters.inputs import InputFile
 
 OF_USER = "recipe:"
@@ -42,10 +45,30 @@ class RecipeSignature:
     name: str
     tests: tuple[RowTest, ...]
 
-    def priority(self, rows: Iterable[Mapping[str, Raw]], source_file: str) -> int | None:
-        """How special the test is that holds of some row of a file; None when none does."""
-        usable = [test for test in self.tests if test.fits_file(source_file)]
-        held = [test.priority for row in rows for test in usable if test.fits(row)]
+    def priority(
+        self,
+        rows: Sequence[Mapping[str, Raw]],
+        source_file: str,
+        *,
+        is_known: bool,
+        is_log: bool = False,
+    ) -> int | None:
+        """How special the test is that holds of some row of a file; None when none does.
+
+        Args:
+            rows: its rows.
+            source_file: its path.
+            is_known: whether a format recognises the file.
+            is_log: whether it is surely the log of a session.
+        """
+        usable = [
+            test
+            for test in self.tests
+            if test.fits_file(source_file)
+            and not (is_known and test.gives_way)
+            and (test.logs or not is_log)
+        ]
+        held = [test.priority for test in usable if test.fits_rows(rows)]
         return max(held, default=None)
 
 
@@ -106,7 +129,12 @@ def signatures() -> tuple[RecipeSignature, ...]:
 
 
 def recognise(
-    rows: Sequence[Mapping[str, Raw]], item: InputFile, given: Sequence[str], *, shipped: bool
+    rows: Sequence[Mapping[str, Raw]],
+    item: InputFile,
+    given: Sequence[str],
+    level: Match,
+    *,
+    is_log: bool,
 ) -> str | None:
     """The data set that a file is of: its name as a format.
 
@@ -114,7 +142,8 @@ def recognise(
         rows: its first records, the first level decoded.
         item: the file.
         given: names of the recipes that the user gave; they go before the others.
-        shipped: whether it may be of a data set that the package knows.
+        level: how surely a format recognises it.
+        is_log: whether it is surely the log of a session, which few recipes of the package are of.
 
     Raises:
         AmbiguousFormatError: two recipes fit, and none of them says that it is the more special.
@@ -125,9 +154,12 @@ def recognise(
     if len(fitting) > 1:
         both = " and ".join(paths[name] for name in fitting)
         raise AmbiguousFormatError(f"{item.label}: the recipes {both} fit; give one of them")
-    if fitting or not shipped or not rows:
+    if fitting or not rows:
         return fitting[0] if fitting else None
-    held = {it.name: it.priority(rows, item.source_file) for it in signatures()}
+    held = {
+        it.name: it.priority(rows, item.source_file, is_known=level > Match.NO, is_log=is_log)
+        for it in signatures()
+    }
     best = max((level for level in held.values() if level is not None), default=None)
     chosen = [name for name, level in held.items() if level == best and level is not None]
     if len(chosen) > 1:
@@ -136,6 +168,15 @@ def recognise(
             "with --from, or give the more special one a higher priority under match"
         )
     return chosen[0] if chosen else None
+
+
+def texts_of(head: Iterable[Frame]) -> list[dict[str, Raw]]:
+    """Records that are strings, as recipes see them: under the key ``text``."""
+    return [
+        {"text": Raw(frame.data)}
+        for frame in head
+        if not frame.error and frame.data[:1] == b'"' and jsontext.is_valid(frame.data)
+    ]
 
 
 def data_set_name(format_name: str | None) -> str | None:

@@ -10,11 +10,19 @@ from msgspec import Raw
 
 from adp.converters.datasets.complete import complete_record
 from adp.converters.datasets.drop import dropped
-from adp.converters.datasets.families import columns, lists, messages, steps, tasks, transcript
-from adp.converters.datasets.match import RowTest
+from adp.converters.datasets.families import (
+    columns,
+    lists,
+    messages,
+    prefixes,
+    steps,
+    tasks,
+    transcript,
+)
+from adp.converters.datasets.match import tests_of
 from adp.converters.datasets.overlay import read_overlaid
-from adp.converters.datasets.paths import holder, look, opened, parse_path
 from adp.converters.datasets.recipe import DatasetRecipe
+from adp.converters.datasets.rows_in import holds_several, rows_in
 from adp.converters.datasets.tools import find_tools
 from adp.converters.datasets.turns import DatasetRow
 from adp.converters.datasets.values import set_fields
@@ -23,7 +31,7 @@ from adp.converters.kit.drafts import TrajectoryDraft, emit, merge_extra
 from adp.converters.kit.lines import log_lines
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.preference.read import pair_of
-from adp.converters.reading import BRACE, BRACKET
+from adp.converters.reading import BRACE, BRACKET, QUOTE
 from adp.converters.text_calls.of_file import BY_RUN
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
@@ -31,7 +39,7 @@ from adp_schema.errors import RecordError
 from adp_schema.ids import digest
 from adp_schema.losses import Losses
 from adp_schema.model import Columns, Trajectory
-from adp_schema.protocols import Match, RawRecord, SkipRecordError
+from adp_schema.protocols import LIST_LINE, Match, RawRecord, SkipRecordError
 
 ENGINE_VERSION = "1"
 """Raised when the rows that recipes give change."""
@@ -60,11 +68,7 @@ class DatasetFormat(Format):
         self.recognised = "by its recipe"
         self.versions = f"reads the rows of {recipe.source or recipe.title}"
         self.stored_as = recipe.overlaid or recipe.name
-        self._tests = tuple(
-            RowTest(frozenset(it.keys), frozenset(it.absent), it.no_other_keys, it.values, it.file,
-                    it.priority)
-            for it in recipe.match
-        )  # fmt: skip
+        self._tests = tests_of([it.model_dump() for it in recipe.match])
 
     def sniff(self, record: Mapping[str, Raw]) -> Match:
         """Whether a row is of the data set, whatever its file is called."""
@@ -73,7 +77,7 @@ class DatasetFormat(Format):
     def fits(self, rows: Sequence[Mapping[str, Raw]], source_file: str) -> bool:
         """Whether a file is of the data set; a recipe without ``match`` takes any."""
         usable = [test for test in self._tests if test.fits_file(source_file)]
-        return not self._tests or any(test.fits(row) for row in rows for test in usable)
+        return not self._tests or any(test.fits_rows(rows) for test in usable)
 
     def read(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
         """Read a record: a row, an object or a list of rows, or all rows of a file.
@@ -128,21 +132,47 @@ class _Reading:
         self.losses = losses
         self.reasons: list[str] = []
         self.made = 0
+        self.around: SourceObject | None = None
 
     def read(self) -> None:
         for row in self._rows():
-            reason = dropped(self.recipe.drop, row)
+            reason = dropped(self.recipe.drop, self._view(row)) if self.recipe.drop else None
             if reason is not None:
                 self._leave_out(row, reason)
             elif self.recipe.reader == "steps":
-                for group in steps.groups(row):
+                self._drop_steps(row)
+                for group in self._groups(row):
                     single = self._row(SourceObject(None, "$", self.losses), [], group.name or "")
-                    steps.read(single, group)
-                    self._finish(single, [it.copy() for it in group.rows])
+                    views = [it.copy() for it in group.rows]
+                    if self.recipe.hook is not None:
+                        single.rows = group.rows
+                        self._by_hook(single)
+                    else:
+                        steps.read(single, group)
+                    self._finish(single, views)
             else:
                 self._read(row)
         if not self.made:
             raise SkipRecordError(self.reasons[0] if self.reasons else "there are no rows in it")
+
+    def _drop_steps(self, row: DatasetRow) -> None:
+        """Take the rows that the recipe drops out of those of a file."""
+        kept = []
+        for source in row.rows if self.recipe.drop else ():
+            reason = dropped(self.recipe.drop, source)
+            if reason is None:
+                kept.append(source)
+            else:
+                self.reasons.append(reason)
+                self.losses.add(source.path, f"left out: {reason}")
+        row.rows = kept if self.recipe.drop else row.rows
+
+    def _groups(self, row: DatasetRow) -> list[steps.StepGroup]:
+        spec = self.recipe.steps
+        groups = steps.groups(row)
+        if not spec.prefixes or spec.messages is None:
+            return groups
+        return [run for group in groups for run in prefixes.longest(group, spec.messages)]
 
     def _leave_out(self, row: DatasetRow, reason: str) -> None:
         self.reasons.append(reason)
@@ -157,9 +187,8 @@ class _Reading:
 
     def _rows(self) -> Iterator[DatasetRow]:
         data = self.record.data
-        path = self.recipe.rows_at
-        if path is not None:
-            yield from self._rows_at(path)
+        if holds_several(self.recipe):
+            yield from self._cut()
         elif self.recipe.unit == "file":
             row = self._row(SourceObject(None, "$", self.losses), [])
             broken = []
@@ -176,60 +205,71 @@ class _Reading:
             rows = [messages.item_object(it, f"$[{n}]", self._bare()) for n, it in enumerate(items)]
             yield self._row(SourceObject(None, "$", self.losses), rows)
         elif jsontext.first_byte(data) == BRACE:
-            yield self._row(SourceObject(data, "$", self.losses), [])
+            source = SourceObject(data, "$", self.losses)
+            if self.recipe.reader == "steps":
+                yield self._row(SourceObject(None, "$", self.losses), [source])
+            else:
+                yield self._row(source, [])
+        elif jsontext.first_byte(data) == QUOTE:
+            row = self._row(SourceObject(None, "$", self.losses), [])
+            row.source.values = {"text": Raw(data)}
+            yield row
         else:
             raise RecordError("expected an object")
 
     def _bare(self) -> DatasetRow:
         return self._row(SourceObject(None, "$", self.losses), [])
 
-    def _rows_at(self, path: str) -> Iterator[DatasetRow]:
-        """The rows inside of a record; what is around them stays with the first."""
-        data = Raw(self.record.data)
-        around: SourceObject | None = None
-        where, value = "$", data
-        if path != "*":
-            around = SourceObject(data, "$", self.losses)
-            *outer, last = parse_path(path)
-            where = f"$.{path}"
-            if last == "*":
-                path = ".".join(str(key) for key in outer)
-                where = f"$.{path}"
-            raw = look(around, path)
-            if raw is None:
-                raise RecordError("there are no rows", where)
-            if (place := holder(around, path)) is not None:
-                place[0].drop(place[1])
-            value = Raw(opened(raw))
-        first = True
-        for key, raw in _entries(value):
-            source = messages.item_object(raw, f"{where}.{key}", self._bare())
-            row = self._row(source, [], key)
-            if jsontext.first_byte(raw) == BRACKET:
-                row.source = SourceObject(None, source.path, self.losses)
+    def _cut(self) -> Iterator[DatasetRow]:
+        """The rows inside of a record."""
+        cut = rows_in(self.recipe, self.record.data, self.losses)
+        self.around = cut.around
+        for key, path, raw in cut.rows:
+            row = self._row(messages.item_object(raw, path, self._bare()), [], key)
+            if jsontext.first_byte(raw) == BRACKET and self.recipe.reader != "tasks":
+                row.source = SourceObject(None, path, self.losses)
                 row.rows = [
-                    messages.item_object(it, f"{source.path}[{n}]", row)
+                    messages.item_object(it, f"{path}[{n}]", row)
                     for n, it in enumerate(jsontext.decode_array(raw))
                 ]
-            if first and around is not None and around.rest():
-                row.run.extra["record"] = around.rest()
-            first = False
+            row.around = None if cut.record is None else cut.record.copy()
             yield row
 
     def _read(self, row: DatasetRow) -> None:
-        """Read a row that is not dropped."""
+        """Read a row that is not dropped; the first one keeps what is around it in its record."""
+        if self.around is not None and (rest := self.around.rest()):
+            row.run.extra["record"] = rest
+        self.around = None
         if self.recipe.reader == "tasks":
             tasks.read(row)
             self.made += 1
             return
-        copy = row.source.copy()
+        rows, source = row.rows, row.source
+        copy = self._view(row)
+        if rows:
+            row.source = copy
         self._set(row, late=False)
+        row.source = source
         if self.recipe.hook is not None:
-            hook = import_module(f"adp.converters.datasets.hooks.{self.recipe.hook}")
-            row.add(hook.turns(row))
+            self._by_hook(row)
         else:
             _FAMILIES[self.recipe.reader](row)
         self._finish(row, [copy])
+
+    def _by_hook(self, row: DatasetRow) -> None:
+        hook = import_module(f"adp.converters.datasets.hooks.{self.recipe.hook}")
+        row.add(hook.turns(row))
+        if not row.run.steps:
+            raise RecordError("there is nothing that was said, seen or done")
+
+    def _view(self, row: DatasetRow) -> SourceObject:
+        """What fields are looked up in: the row as it is, or the list that it is."""
+        if not row.rows:
+            return row.source.copy()
+        view = SourceObject(None, "$", self.losses)
+        items = b",".join(jsontext.encode(item.values) for item in row.rows)
+        view.values = {LIST_LINE: Raw(b"[" + items + b"]")}
+        return view
 
     def _set(self, row: DatasetRow, *, late: bool) -> None:
         set_fields(self.recipe.fields, row.run.columns, row, Trajectory, late=late)
@@ -284,13 +324,3 @@ class _Reading:
         last, end = len(run.steps), first + len(run.branches[-1].steps)
         if last > first:
             self.builder.pair(pair_of(main, other, first, last, end))
-
-
-def _entries(value: Raw) -> Iterator[tuple[str, Raw]]:
-    """The values of a list or an object, with their numbers or keys."""
-    first = jsontext.first_byte(value)
-    if first == BRACKET:
-        for number, item in enumerate(jsontext.decode_array(value)):
-            yield str(number), item
-    elif first == BRACE:
-        yield from jsontext.decode_object(value).items()

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from adp.converters.datasets.paths import plain, text_at
+from adp.converters.datasets.paths import look, plain, text_at
 from adp.converters.datasets.recipe import DropRule
-from adp.converters.datasets.turns import DatasetRow
+from adp.converters.kit.source_object import SourceObject
 
 
-def dropped(rules: Sequence[DropRule], row: DatasetRow) -> str | None:
+def dropped(rules: Sequence[DropRule], source: SourceObject) -> str | None:
     """Why a row is dropped; None when it is not."""
     for rule in rules:
-        raw = row.look(rule.path)
+        raw = look(source, rule.path)
         value = plain(raw)
         if rule.missing and value in (None, "", [], {}):
             return rule.reason

@@ -6,7 +6,7 @@ It needs neither the rest of the recipe nor the model of one, so that many can b
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +31,9 @@ class RowTest:
         values: path -> regular expression that is found in the text there.
         file: regular expression that is found in the path of its file.
         priority: the higher one is taken of two recipes.
+        gives_way: whether any format that recognises the file goes before.
+        every: whether it must hold of all rows that are looked at.
+        logs: whether it is tried on what is surely the log of a session, too.
     """
 
     keys: frozenset[str] = frozenset()
@@ -39,10 +42,17 @@ class RowTest:
     values: Mapping[str, str] = field(default_factory=dict)
     file: str | None = None
     priority: int = 0
+    gives_way: bool = False
+    every: bool = False
+    logs: bool = False
 
     def fits_file(self, source_file: str) -> bool:
         """Whether the path of a file fits."""
         return self.file is None or re.search(self.file, source_file) is not None
+
+    def fits_rows(self, rows: Sequence[Mapping[str, Raw]]) -> bool:
+        """Whether some row fits, or all of them where all must."""
+        return bool(rows) and (all if self.every else any)(self.fits(row) for row in rows)
 
     def fits(self, row: Mapping[str, Raw]) -> bool:
         """Whether a row fits, its first level decoded."""
@@ -69,7 +79,10 @@ def _holds(row: Mapping[str, Raw], path: str, regex: str) -> bool:
 
 
 def tests_of(given: Any) -> tuple[RowTest, ...]:
-    """The tests of the part ``match`` of a recipe, as it stands in the YAML."""
+    """The tests of the part ``match`` of a recipe, as it stands in the YAML.
+
+    What is wrong there is said when the recipe is used.
+    """
     return tuple(
         RowTest(
             keys=frozenset(it.get("keys") or ()),
@@ -78,6 +91,9 @@ def tests_of(given: Any) -> tuple[RowTest, ...]:
             values=dict(it.get("values") or {}),
             file=it.get("file"),
             priority=it.get("priority") or 0,
+            gives_way=bool(it.get("gives_way")),
+            every=bool(it.get("every")),
+            logs=bool(it.get("logs")),
         )
         for it in (given if isinstance(given, list) else [given] if given else [])
     )

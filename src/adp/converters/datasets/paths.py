@@ -22,16 +22,18 @@ Keys = tuple[str | int, ...]
 
 @cache
 def parse_path(text: str) -> Keys:
-    """The keys and numbers of a path; ``$`` is a record that is a list.
+    """The keys and numbers of a path; ``$`` is a record that is a list, ``$[0].a`` leads into it.
 
     Raises:
         ValueError: it is none.
     """
     if text == "$":
         return (LIST_LINE,)
+    if text.startswith("$["):
+        return (LIST_LINE, *parse_path(text[1:]))
     text = text.removeprefix("$.") if text.startswith("$.") else text
-    keys: list[str | int] = []
-    position = 0
+    keys: list[str | int] = [LIST_LINE] if text.startswith("$[") else []
+    position = len(keys)
     while position < len(text):
         part = _PART.match(text, position)
         if part is None:

@@ -44,6 +44,12 @@ class MatchSpec(OptionsModel):
     """Regular expression that is found in the path of the file."""
     priority: int = 0
     """The higher one is taken when two recipes recognise a file."""
+    gives_way: bool = False
+    """Whether any format that recognises the file goes before; for keys that many rows have."""
+    every: bool = False
+    """Whether it must hold of all rows that are looked at, not of one."""
+    logs: bool = False
+    """Whether it is tried on files that are surely logs of sessions, too."""
 
 
 class DropRule(OptionsModel):
@@ -71,7 +77,7 @@ class DialectRule(OptionsModel):
     """The dialect of some runs of a data set that mixes environments."""
 
     id: Regex | None = None
-    """What is found in the id of the run or of its task."""
+    """What is found in the id of the run or of its task. Without it and ``text``, all others."""
     text: Regex | None = None
     """What is found in one of its first four texts."""
     dialect: str
@@ -85,9 +91,12 @@ class ToolsSpec(OptionsModel):
     """Paths of a list, or of a text that holds it."""
     given: tuple[dict[str, Any], ...] = ()
     """The tools themselves, where no row has them."""
-    form: Literal["auto", "objects", "lines", "python"] = "auto"
-    """How a text holds them: a JSON list (also as a Python literal), objects one after another, or
-    an object a line."""
+    form: Literal["auto", "objects", "lines", "python", "numbered", "documented", "described"] = (
+        "auto"
+    )
+    """How a text holds them: a JSON list (also as a Python literal), objects one after another, an
+    object a line, ``1. Name: ...``, or ``name: ...`` with a line ``Parameters:`` each.
+    ``described``: an object from names to such texts."""
     after: str | None = None
     """The tools stand behind this, in a text."""
     before: str | None = None
@@ -150,7 +159,11 @@ class DatasetRecipe(OptionsModel):
     """Whether a record is a run by itself, or all records of a file belong together."""
     rows_at: Path | None = None
     """Where the rows stand in a record that holds several: a list, or an object by its keys; ``*``
-    is every value of the record."""
+    is every value of the record, ``*.*`` every value of each."""
+    rows_of: dict[str, Path] = Field(default_factory=dict)
+    """Lists in a record that belong together, item by item: key in the row -> path of the list."""
+    split: str | None = None
+    """Name of a module of `adp.converters.datasets.hooks` that cuts a record into rows."""
     reader: str
     """messages, columns, transcript, steps, lists, tasks, or the name of a format."""
     hook: str | None = None
@@ -208,8 +221,8 @@ class DatasetRecipe(OptionsModel):
             raise ValueError("the reader transcript needs transcript: with text and marks")
         if self.reader == "tasks" and not ({"instruction", "turns"} & self.tasks.keys()):
             raise ValueError("the reader tasks needs tasks: with an instruction")
-        if self.reader == "steps" and self.unit != "file":
-            raise ValueError("the reader steps needs unit: file")
+        if len([it for it in (self.rows_at, self.rows_of, self.split) if it]) > 1:
+            raise ValueError("give one of rows_at, rows_of and split")
         return self
 
     def shared_columns(self) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class FieldSpec(OptionsModel):
     map: dict[str, Any] = Field(default_factory=dict)
     """Text -> value; what is not in it gives none. true, false and numbers count as their text."""
     format: str | None = None
-    """A text with ``{}`` in the place of the value."""
+    """A text with ``{}`` in the place of the value; ``{a.b}`` is the text at another path."""
     when: Regex | None = None
     """Only a value in which this is found counts."""
 

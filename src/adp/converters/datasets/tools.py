@@ -9,15 +9,16 @@ from typing import Any
 from msgspec import Raw
 
 from adp.converters.datasets.literals import literal
-from adp.converters.datasets.paths import look, opened, text_at
+from adp.converters.datasets.paths import opened, text_at
 from adp.converters.datasets.recipe import ToolsSpec
+from adp.converters.datasets.tool_texts import described, documented, numbered
 from adp.converters.datasets.turns import DatasetRow
 from adp.converters.reading import BRACE, BRACKET
 from adp_schema import jsontext
 
 _PARAMETERS = ("parameters", "arguments", "input_schema", "inputSchema", "input_parameters",
-               "params", "kwargs")  # fmt: skip
-_NAMES = ("name", "api_name", "tool_name", "function_name")
+               "params", "kwargs", "required_parameters")  # fmt: skip
+_NAMES = ("name", "api_name", "tool_name", "function_name", "name_for_model")
 _TYPES = {
     "str": "string", "string": "string", "text": "string", "int": "integer", "integer": "integer",
     "long": "integer", "float": "number", "double": "number", "number": "number",
@@ -40,7 +41,7 @@ def find_tools(spec: ToolsSpec, row: DatasetRow) -> tuple[str, str] | None:
         row: the row, which keeps what it says of them.
     """
     for path in spec.path:
-        raw = look(row.source, path)
+        raw = row.look(path)
         tools = None if raw is None else _tools_at(raw, spec)
         if tools is not None:
             made, origin = tools
@@ -52,6 +53,10 @@ def find_tools(spec: ToolsSpec, row: DatasetRow) -> tuple[str, str] | None:
 
 def _tools_at(raw: Raw, spec: ToolsSpec) -> tuple[list[Any], str] | None:
     value = opened(raw)
+    if spec.form == "described":
+        texts = jsontext.decode_value(value)
+        parts = described(texts) if isinstance(texts, dict) else []
+        return (parts, "parsed") if parts else None
     if spec.after is None and jsontext.first_byte(value) in (BRACKET, BRACE):
         plain = jsontext.decode_value(value)
         tools = list(plain) if isinstance(plain, list) else [plain]
@@ -87,6 +92,10 @@ def tools_in(text: str, spec: ToolsSpec) -> list[Any]:
         tools = literal(_bracketed(part))
     elif spec.form == "lines":
         tools = [_object(line) for line in part.splitlines() if line.strip()]
+    elif spec.form == "numbered":
+        tools = numbered(part)
+    elif spec.form == "documented":
+        tools = documented(part)
     elif spec.form == "objects":
         tools = _objects(part)
     else:

@@ -24,6 +24,9 @@ from adp_schema.losses import Losses
 from adp_schema.model import Columns
 from adp_schema.parts import Parts
 
+AROUND = "$record."
+"""Begins a path in the record that a row stands in."""
+
 Source = Literal["system", "user", "agent", "result", "environment"]
 
 
@@ -61,6 +64,7 @@ class DatasetTurn:
         reasoning: what the agent thought before.
         name: of the tool, or of who speaks.
         answers: id of the call that a result answers; without it the oldest open one.
+        images: addresses, paths or data URIs of pictures.
         columns: further columns of the step or the observation.
         extra: what no column holds.
     """
@@ -71,6 +75,7 @@ class DatasetTurn:
     reasoning: str | None = None
     name: str | None = None
     answers: str | None = None
+    images: Sequence[str] = ()
     columns: Columns = field(default_factory=dict)
     extra: dict[str, Any] = field(default_factory=dict)
 
@@ -90,6 +95,7 @@ class DatasetRow:
         key: its key in the record, or its number there; empty for a record that is the row.
         number: number of the record, from 1.
         pair_from: first step that its preference pair compares; None when it has none.
+        around: the record that it stands in, for paths that begin with ``$record``.
     """
 
     source: SourceObject
@@ -102,17 +108,24 @@ class DatasetRow:
     key: str = ""
     number: int = 1
     pair_from: int | None = None
+    around: SourceObject | None = None
 
     def __post_init__(self) -> None:
         self.blocks = BlockReader(self.builder, self.losses, self.run)
 
+    def place(self, path: str) -> tuple[SourceObject, str]:
+        """The object that a path begins at, and its path there."""
+        if self.around is not None and path.startswith(AROUND):
+            return self.around, path.removeprefix(AROUND)
+        return self.source, path
+
     def look(self, path: str) -> Raw | None:
         """The value at a path, which stays in the row."""
-        return look(self.source, path)
+        return look(*self.place(path))
 
     def take_text(self, path: str) -> str | None:
         """Take the text at a path; of another value than a string, its JSON."""
-        return take_text(self.source, path)
+        return take_text(*self.place(path))
 
     def first_text(self, paths: Iterable[str]) -> str | None:
         """Take the text at the first of some paths that has one."""
@@ -133,7 +146,7 @@ class DatasetRow:
     def add(self, turns: Iterable[DatasetTurn]) -> None:
         """Add turns to the run."""
         for turn in turns:
-            add_turn(turn, self.run, self.builder)
+            add_turn(turn, self.run, self.blocks)
 
     def say(self, source: Source, text: str | None, **columns: Any) -> StepDraft:
         """Add a step with a text."""
@@ -173,12 +186,12 @@ def new_step(run: TrajectoryDraft, source: Source) -> StepDraft:
     return run.step("environment" if source == "result" else source)
 
 
-def add_turn(turn: DatasetTurn, run: TrajectoryDraft, builder: RowBuilder) -> None:
+def add_turn(turn: DatasetTurn, run: TrajectoryDraft, blocks: BlockReader) -> None:
     """Add a turn to a run: a step with its calls, or an observation."""
     if turn.source == "result":
         columns = {**turn.columns, **({"name": turn.name} if turn.name else {})}
         result = run.observe(columns, answers=turn.answers, by_order=True)
-        _words(turn, result.parts, builder)
+        _words(turn, result.parts, blocks)
         result.extra.update(turn.extra)
         return
     step = new_step(run, turn.source)
@@ -186,16 +199,18 @@ def add_turn(turn: DatasetTurn, run: TrajectoryDraft, builder: RowBuilder) -> No
     if turn.name:
         step.columns["actor"] = turn.name
     if turn.reasoning:
-        step.parts.reasoning(builder.text(turn.reasoning))
-    _words(turn, step.parts, builder)
+        step.parts.reasoning(blocks.builder.text(turn.reasoning))
+    _words(turn, step.parts, blocks)
     for call in turn.calls:
         add_call(step, call)
     step.extra.update(turn.extra)
 
 
-def _words(turn: DatasetTurn, parts: Parts, builder: RowBuilder) -> None:
+def _words(turn: DatasetTurn, parts: Parts, blocks: BlockReader) -> None:
+    for image in turn.images:
+        blocks.reference(image, parts, {}, None)
     if turn.text is not None:
-        parts.text(builder.text(turn.text))
+        parts.text(blocks.builder.text(turn.text))
 
 
 def add_call(step: StepDraft, call: TurnCall) -> None:

@@ -75,18 +75,30 @@ def value_of(spec: FieldSpec, row: DatasetRow, kind: str) -> Any:
     for path in spec.path:
         if path.startswith("$") and path in _PLACES:
             text = _PLACES[path](row)
-            value = None if text is None else _made(spec, text, kind)
+            value = None if text is None else _made(spec, text, kind, row)
         elif spec.regex or spec.map or spec.format or spec.when:
-            text = text_at(look(row.source, path))
-            value = None if text is None else _made(spec, text, kind)
+            text = text_at(row.look(path))
+            value = None if text is None else _made(spec, text, kind, row)
         else:
-            value = _plain(row.source, path, kind)
+            value = _plain(*row.place(path), kind)
         if value is not None:
             return value
     return None
 
 
-def _made(spec: FieldSpec, text: str, kind: str) -> Any:
+def _formatted(form: str, text: str, row: DatasetRow) -> str:
+    """A text with the value, and those of other paths, in their places."""
+
+    def place(match: re.Match[str]) -> str:
+        if not match[1]:
+            return text
+        made = _PLACES[match[1]](row) if match[1] in _PLACES else text_at(row.look(match[1]))
+        return made or ""
+
+    return re.sub(r"\{([^{}]*)\}", place, form)
+
+
+def _made(spec: FieldSpec, text: str, kind: str, row: DatasetRow) -> Any:
     """A value made of a text."""
     if spec.when is not None and not re.search(spec.when, text):
         return None
@@ -101,7 +113,7 @@ def _made(spec: FieldSpec, text: str, kind: str) -> Any:
         value = spec.map.get(text, spec.map.get(text.lower()))
         return None if value is None else _cast(str(value), kind)
     if spec.format is not None:
-        text = spec.format.replace("{}", text)
+        text = _formatted(spec.format, text, row)
     return _cast(text, kind)
 
 

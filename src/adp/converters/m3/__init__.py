@@ -13,6 +13,7 @@ run, with the actors that the source names, is the trajectory that the row hangs
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
@@ -21,6 +22,7 @@ from adp.converters.format import Format
 from adp.converters.m3 import keys as k
 from adp.converters.m3 import metadata_file
 from adp.converters.m3.gold import is_gold, read_gold
+from adp.converters.session_writers.names import NamedRun
 from adp_schema import jsontext
 from adp_schema.losses import Losses
 from adp_schema.model import Trajectory
@@ -89,6 +91,23 @@ class M3(Format):
         if was_gold(trajectory):
             return write_gold(trajectory, losses)
         return M3Writer(trajectory, losses).record()
+
+    def numbered_file(self, run: NamedRun, number: int) -> str:
+        """The file of a run of another format: ``trajectory_{i}.json``, in a folder a data set.
+
+        A folder has the name of the scenario, as far as the run says it, or of its source file.
+        """
+        folder = PurePosixPath(run.source_file or "").with_suffix("") if run.source_file else None
+        if folder is None and run.policy_tool_availability in k.AVAILABILITIES:
+            folder = PurePosixPath(run.policy_tool_availability)
+        name = f"trajectory_{number}.json"
+        return name if folder is None else str(folder / name)
+
+    def outcome_file(
+        self, trajectory: Trajectory, record: dict[str, Any], name: str
+    ) -> tuple[str, bytes, tuple[str, ...]] | None:
+        """The file with the outcome of a run of another format: name, bytes, paths that it says."""
+        return metadata_file.outcome_of(trajectory, record, name)
 
     def write_side_files(self, trajectory: Trajectory) -> dict[str, bytes]:
         """The file with the outcome, by its path."""

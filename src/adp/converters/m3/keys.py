@@ -34,6 +34,9 @@ POLICIES = {
     "tool_usage_policy": "policy_tool_usage",
     "final_answer_policy": "policy_final_answer",
 }
+AVAILABILITIES = ("only_rag", "only_api", "both_api_rag", "neither_api_rag")
+"""Scenarios: which tools a run is allowed to see."""
+
 INTERACTION = ("input", "metadata", "actor", "output", "reward", "alternate_trace")
 ALTERNATE = ("metadata", "actor", "output", "reward")
 METADATA = ("thought", "action", "action_arguments", "observation")

@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Raw
 
 from adp.converters import json_layout as styles
+from adp.converters.reading import BRACE, begins
 from adp.converters.scalars import is_null
 from adp_schema import jsontext
 from adp_schema.extra_column import unpack
@@ -149,3 +150,55 @@ def write_side(run: Trajectory) -> dict[str, bytes]:
     layout, end = form["layout"]
     data = styles.lay_out(kept if same else values, {"layout": layout}, in_array=False)
     return {form["name"]: data + end.encode("ascii")}
+
+
+def outcome_of(
+    run: Trajectory, record: Mapping[str, Any], name: str
+) -> tuple[str, bytes, tuple[str, ...]] | None:
+    """The file with the outcome of a run of another format.
+
+    Args:
+        run: the run.
+        record: what is written of it.
+        name: the file that it is written to.
+
+    Returns:
+        Its name, its bytes, and the paths of what it says; None for a file of several runs.
+    """
+    match = _NAME.fullmatch(name)
+    if match is None:
+        return None
+    turns = list(record["interactions"].values())
+    kept = unpack(run.extra).fields.get(KEY)
+    assist, task = _assistance(kept), run.task_id or ""
+    values = {
+        "sample_id": jsontext.raw(task) if _is_number(task) else run.task_id,
+        "truncated": run.truncated,
+        "terminated": run.terminated,
+        "success": run.success,
+        "total_time_steps": len(turns),
+        "expert_assistance": assist,
+    }
+    assist.setdefault("tracker", [int(turn.get("actor") == "expert") for turn in turns])
+    paths = [f"$.{column}" for column in ("task_id", *_FLAGS.values())]
+    if kept is not None and list(jsontext.decode_object(kept)) == ["expert_assistance"]:
+        paths.append(f"$.extra.{KEY}")
+    data = styles.lay_out(values, {"layout": 2}, in_array=False)
+    return f"metadata_{match.group(1)}.json", data, tuple(paths)
+
+
+def _assistance(kept: Raw | None) -> dict[str, Any]:
+    """How an expert helped, with the keys that runs of M3 have."""
+    given = jsontext.decode_object(kept) if begins(kept, BRACE) else {}
+    raw = given.get("expert_assistance")
+    values: dict[str, Any] = dict(jsontext.decode_object(raw)) if begins(raw, BRACE) else {}
+    for key, value in values.items():
+        if isinstance(value, Raw):
+            values[key] = jsontext.decode_value(value)
+    probability, recent = values.get("expert_probability"), values.get("recent_limit")
+    if isinstance(recent, int) and recent > 0:
+        values["recent_limit"] = -recent  # M3 counts from the end
+    if isinstance(probability, int | float):
+        values["random_epsilon"] = 1 - probability  # of the agent, not of the expert
+    usual = {"mode": None, "init_limit": None, "recent_limit": None, "random_epsilon": 1.0}
+    return {**usual, **values}

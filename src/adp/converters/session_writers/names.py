@@ -70,6 +70,7 @@ class NamedRun(NamedTuple):
     parent_id: str | None = None
     branch_kind: str | None = None
     source_format: str | None = None
+    policy_tool_availability: str | None = None
 
 
 def session_uuid(run: NamedRun | Trajectory) -> str:

@@ -4,9 +4,9 @@ Nothing is taken out of a text: a step keeps it whole, and its calls say by span
 What the rows had before is noted under ``$parsed`` of ``extra``, so that
 `adp.converters.text_calls.restore` can give the trajectory back as it was read:
 
-- of a step: ``dialect``; ``thoughts`` and ``answer``, the spans of what is no call and no prose;
-  ``reasoning``, what the column held before; ``left``, why something was left in the text;
-  ``joined`` for a step that was cut off from the text of the one before.
+- of a step: ``dialect``; ``calls``, how many it has; ``thoughts`` and ``answer``, the spans of what
+  is no call and no prose; ``reasoning``, what the column held before; ``left``, why something was
+  left in the text; ``joined`` for a step that was cut off from the text of the one before.
 - of an observation: ``before`` and ``after``, the characters around its text; ``step``, the columns
   of the turn that it was; ``row``, those of the observation that it was; ``joined`` for a further
   result of the same turn; ``piece`` for one that was cut out of a text of the agent.
@@ -22,6 +22,7 @@ from itertools import pairwise
 from typing import Any
 
 from adp.converters.text_calls.dialect import Dialect, ParsedCall, ParsedResult, ParsedTurn, Span
+from adp.converters.text_calls.evidence import acts
 from adp.converters.text_calls.numbering import StepNumbers, pair_changes
 from adp.converters.text_calls.offered import tool_names
 from adp.converters.text_calls.thoughts import with_thoughts
@@ -72,14 +73,17 @@ class TextParser:
 
     Args:
         dialect: the grammar.
+        is_found: whether it was found and not named. Then trajectories that only talk about actions
+            are left as they are; see `adp.converters.text_calls.evidence`.
 
     Attributes:
         counts: turns, calls, results and answers that were read; ``left`` where something was not.
         numbers: trajectory id -> new numbers of the steps, of those that were changed.
     """
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: Dialect, *, is_found: bool = False) -> None:
         self.dialect = dialect
+        self._is_found = is_found
         self.counts: Counter[str] = Counter()
         self.numbers: dict[str, StepNumbers] = {}
 
@@ -96,7 +100,7 @@ class TextParser:
         parent = self.numbers.get(run.columns.get("parent_id") or "")
         if parent is not None and run.columns.get("parent_step") is not None:
             run.columns["parent_step"] = parent.border(run.columns["parent_step"])
-        elif not any(self._has_marks(step) for step in run.steps):
+        elif not self._is_to_parse(run):
             return
         changed = _ChangedRun(self.dialect, run, self.counts)
         changed.parse()
@@ -104,9 +108,13 @@ class TextParser:
             changed.put_back()
             self.numbers[run.columns["trajectory_id"]] = changed.numbers
 
-    def _has_marks(self, step: Columns) -> bool:
-        text = step.get("text")
-        return text is not None and any(mark in text for mark in self.dialect.marks)
+    def _is_to_parse(self, run: TrajectoryRows) -> bool:
+        """Whether a trajectory that is no branch of a parsed one has actions."""
+        marks = self.dialect.marks
+        texts = (step.get("text") or "" for step in run.steps if step["source"] == "agent")
+        if not any(mark in text for text in texts for mark in marks):
+            return False
+        return not self._is_found or acts(self.dialect, run)
 
 
 class _ChangedRun:
@@ -257,6 +265,8 @@ class _ChangedRun:
             taken += [(start, words[0]), (words[1], end)]
         if taken:
             step["prose"] = _without(text, sorted(taken))
+        if turn.calls:
+            parsed["calls"] = len(turn.calls)
         if turn.thoughts:
             parsed["thoughts"] = [[*thought.span, *thought.words] for thought in turn.thoughts]
             if step.get("reasoning") is not None:

@@ -1,48 +1,42 @@
 """Which dialect a file has: the one in which most turns of its first records act.
 
-A chat that only talks about tools has none. So more is asked for than texts that look like
-actions: most turns of the agent must act, and either the prompts must teach the dialect or the
-turns after the actions must begin as its results do.
+A chat that only talks about tools has none; `adp.converters.text_calls.evidence` says what counts.
+Most files are chats without actions, so it must cost next to nothing to see that a file has none.
+The marks of the dialects are looked for in the bytes of its first records, then in their strings;
+only dialects whose mark stands there are imported, and only when one reads an action from a string
+the records are read as trajectories.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import msgspec
 
 from adp.converters.text_calls.dialect import Dialect
-from adp.converters.text_calls.offered import tool_names
-from adp.converters.text_calls.registry import dialects
+from adp.converters.text_calls.evidence import evidence
+from adp.converters.text_calls.marks import automatic_marks
+from adp.converters.text_calls.registry import dialect
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.losses import Losses
-from adp_schema.model import Columns
 from adp_schema.protocols import Converter, RawRecord
 from adp_schema.row_changes import TrajectoryRows
 
 RECORDS = 20
 """Records or trajectories that are looked at."""
 
-_AS_WRITTEN = re.compile(r"[ !#-\[\]-~]*")
-"""Characters that JSON never writes as escapes."""
+_FEWEST = 5
+"""One of so many trajectories must act, at least."""
 
+_ENOUGH_BYTES = 1 << 20
+"""Records are looked at until they have so many bytes, and one in any case."""
 
-@dataclass(slots=True)
-class _Votes:
-    """How the turns of some trajectories look to a dialect."""
-
-    turns: int = 0
-    acting: int = 0
-    taught: int = 0
-    answered: int = 0
-    runs: int = 0
-
-    def convince(self) -> bool:
-        """Whether the dialect is that of the trajectories."""
-        if not self.acting or 2 * self.acting < self.turns:
-            return False
-        return 2 * self.taught >= self.runs or 2 * self.answered >= self.acting
+_AS_WRITTEN = re.compile(r"(?:[ !#-%(-.0-;=?-\[\]-~]|\\n)+")
+"""Characters that no writer of JSON writes as escapes, and line ends, which all escape alike."""
 
 
 def dialect_of_records(converter: Converter, records: Sequence[bytes]) -> str:
@@ -52,12 +46,14 @@ def dialect_of_records(converter: Converter, records: Sequence[bytes]) -> str:
         converter: the format of the records.
         records: the records.
     """
-    likely = [it for it in dialects() if it.automatic and _may_hold(it, records)]
+    looked_at = _first(records)
+    names = _likely(looked_at)
+    likely = _acting(names, looked_at) if names else []
     if not likely:
         return ""
     runs: list[TrajectoryRows] = []
     builder = RowBuilder()
-    for number, data in enumerate(records, 1):
+    for number, data in enumerate(looked_at, 1):
         builder.begin(Origin(number, ""))
         losses = Losses()
         with suppress(Exception):  # the conversion itself says what is wrong
@@ -75,65 +71,80 @@ def dialect_of(runs: Sequence[TrajectoryRows], likely: Iterable[Dialect] | None 
         likely: the dialects that come into question; None: all that may be chosen automatically.
     """
     best, most = "", 0
-    for grammar in [it for it in dialects() if it.automatic] if likely is None else likely:
-        votes = _Votes()
+    for grammar in map(dialect, automatic_marks()) if likely is None else likely:
+        turns = acting = 0
         for run in runs:
-            _vote(grammar, run, votes)
-        if votes.acting > most and votes.convince():
-            best, most = grammar.name, votes.acting
+            seen = evidence(grammar, run)
+            if seen.acts():
+                acting += 1
+                turns += seen.looking
+        if turns > most and _FEWEST * acting >= len(runs):
+            best, most = grammar.name, turns
     return best
 
 
-def _may_hold(grammar: Dialect, records: Sequence[bytes]) -> bool:
-    """Whether a mark of a dialect may stand in some records of JSON."""
-    for mark in grammar.marks:
-        match = _AS_WRITTEN.match(mark)
-        start = match.group().encode() if match else b""
-        if any(start in data for data in records):
-            return True
-    return False
+def _first(records: Sequence[bytes]) -> list[bytes]:
+    """The records that are looked at."""
+    results: list[bytes] = []
+    size = 0
+    for data in records[:RECORDS]:
+        results.append(data)
+        size += len(data)
+        if size > _ENOUGH_BYTES:
+            break
+    return results
 
 
-def _vote(grammar: Dialect, run: TrajectoryRows, votes: _Votes) -> None:
-    """Count what the turns of a trajectory look like to a dialect."""
-    tools = tool_names(run.columns.get("tools"))
-    calling = {call["step"] for call in run.tool_calls}
-    arrived: dict[int, str] = {}
-    for observation in reversed(run.observations):
-        arrived[observation["step"]] = observation.get("text") or ""
-    votes.runs += 1
-    votes.taught += _teaches(grammar, run.steps)
-    for index, step in enumerate(run.steps):
-        text = step.get("text")
-        if step["source"] != "agent" or not text or step["step"] in calling:
-            continue
-        votes.turns += 1
-        if not any(mark in text for mark in grammar.marks):
-            continue
-        pieces = grammar.pieces(text)
-        turn = grammar.parse(text, tools)
-        if not (turn.calls or turn.answer or len(pieces) > 1):
-            continue
-        votes.acting += 1
-        reply = arrived.get(step["step"]) or _next_text(run.steps, index)
-        begins = reply.lstrip()[:200]
-        votes.answered += len(pieces) > 1 or begins.startswith(grammar.results)
+def _likely(records: Sequence[bytes]) -> list[str]:
+    """The dialects that a mark of stands in the bytes of some records."""
+    needles = _needles()
+    seen = {
+        needle for needle in {it for its in needles.values() for it in its}
+        if any(needle in data for data in records)
+    }  # fmt: skip
+    return [name for name, marks in needles.items() if not seen.isdisjoint(marks)]
 
 
-def _next_text(steps: list[Columns], index: int) -> str:
-    """The text of the next turn, when it is no turn of the agent."""
-    if index + 1 == len(steps) or steps[index + 1]["source"] == "agent":
-        return ""
-    return steps[index + 1].get("text") or ""
+def _acting(names: Sequence[str], records: Sequence[bytes]) -> list[Dialect]:
+    """Those of some dialects that read an action from a string of some records."""
+    texts: set[str] = set()
+    for data in records:
+        with suppress(msgspec.DecodeError, RecursionError):
+            texts.update(_strings(msgspec.json.decode(data)))
+    marks = automatic_marks()
+    results = []
+    for name in names:
+        likely = [text for text in texts if any(mark in text for mark in marks[name])]
+        if likely and any(_reads(dialect(name), text) for text in likely):
+            results.append(dialect(name))
+    return results
 
 
-def _teaches(grammar: Dialect, steps: list[Columns]) -> bool:
-    """Whether what stands before the first turn of the agent teaches a dialect."""
-    words = (*grammar.marks, *grammar.prompts)
-    for step in steps[:4]:
-        if step["source"] == "agent":
-            return False
-        text = step.get("text") or ""
-        if any(word in text for word in words):
-            return True
-    return False
+def _strings(value: Any) -> Iterator[str]:
+    """The strings of a JSON value."""
+    rest = [value]
+    while rest:
+        item = rest.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict):
+            rest.extend(item.values())
+        elif isinstance(item, list):
+            rest.extend(item)
+
+
+def _reads(grammar: Dialect, text: str) -> bool:
+    turn = grammar.parse(text)
+    return bool(turn.calls or turn.answer)
+
+
+@cache
+def _needles() -> dict[str, tuple[bytes, ...]]:
+    """Dialect -> for each mark, its longest part that stands in JSON as it is."""
+    return {
+        name: tuple(
+            max(_AS_WRITTEN.findall(mark.replace("\n", "\\n")), key=len, default="").encode()
+            for mark in marks
+        )
+        for name, marks in automatic_marks().items()
+    }

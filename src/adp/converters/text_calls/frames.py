@@ -23,6 +23,9 @@ MOST_FAILED = 200
 """Tags without an action behind them: after so many a text is taken to be no text of actions."""
 
 
+_NAME = re.compile(r"[^\s<>|\[\]{}\"]+")
+
+
 @dataclass(frozen=True, slots=True)
 class FramedCall(ParsedCall):
     """A call between marks, with what an edit keeps of its characters.
@@ -79,18 +82,20 @@ def framed(
     )
 
 
-def written_frame(call: ParsedCall) -> str | None:
+def written_frame(call: ParsedCall, words: str | None = None) -> str | None:
     """The characters of a framed call as it shall be; None when it cannot be written.
 
     Args:
         call: the call.
+        words: what stands in the place of its value, when the dialect writes it and the name is
+            any; None for JSON, code or text as the call says it.
     """
     if not isinstance(call, FramedCall):
         return None
-    value = _value(call)
+    value = _value(call) if words is None else words
     old_name = call.source[slice(*call.name_place)]
     has_name = call.name_place[0] < call.name_place[1]
-    if value is None or (has_name and not re.fullmatch(r"[^\s<>|\[\]{}\"]+", call.name)):
+    if value is None or (words is None and has_name and not _NAME.fullmatch(call.name)):
         return None
     if call.closing and call.closing in value:
         return None
@@ -111,9 +116,46 @@ def _value(call: FramedCall) -> str | None:
         if not isinstance(values, dict) or list(values) != [call.key]:
             return None
         value = values[call.key]
-    if not isinstance(value, str) or value != value.strip():
+    if not isinstance(value, str):
         return None
-    return value
+    if call.kind != "code":
+        return value if value == value.strip() else None
+    on_line = call.source[: call.value_place[0]].endswith("\n")
+    is_kept = not value[:1].isspace() or (on_line and value[:1] in " \t")
+    return value if value.strip() and is_kept and not value[-1].isspace() else None
+
+
+def code_words(text: str, span: Span) -> Span:
+    """Code without empty lines around it; its first line keeps its indentation.
+
+    Args:
+        text: the text.
+        span: the code, with the white space around it.
+    """
+    start, end = trimmed(text, span)
+    line = text.rfind("\n", span[0], start)
+    return (start if line < 0 else line + 1, end)
+
+
+def code_call(
+    text: str, span: Span, code: Span, language: str, *, name: str = "", closing: str = ""
+) -> FramedCall | None:
+    """Code as a call; None when there is none.
+
+    Args:
+        text: the text that it is in.
+        span: all of its characters, with its tags or fences.
+        code: the code, with the white space around it.
+        language: its language.
+        name: name of the call; that of the language unless given.
+        closing: what code may not hold here.
+    """
+    words = code_words(text, code)
+    raw = text[slice(*words)]
+    if not raw:
+        return None
+    call = ParsedCall(span, name or language, None, raw, "text", "code", language)
+    return framed(text, span, words, call, closing=closing)
 
 
 def json_arguments(token: str) -> ParsedCall:
@@ -204,6 +246,49 @@ def after_mark(text: str, marks: Sequence[str]) -> tuple[ParsedResult, ...]:
             begin += text.startswith("\n", begin)
             return (ParsedResult(Marked((0, len(text)), (begin, len(text)))),)
     return ()
+
+
+def elements(
+    text: str, names: Sequence[str], *, unclosed: bool = True
+) -> list[tuple[str, Span, Span]]:
+    """Pairs of tags outside of reasoning and code: name, all characters, those inside.
+
+    Args:
+        text: the text.
+        names: names of the tags.
+        unclosed: as `Openings` takes it.
+    """
+    out: list[tuple[str, Span, Span]] = []
+    missing: set[str] = set()
+    walk, position = Openings(text, f"<(?P<tag>{'|'.join(names)})>", unclosed=unclosed), 0
+    while (match := walk.after(position)) is not None:
+        position, name = match.end(), match["tag"]
+        closing = f"</{name}>"
+        end = -1 if closing in missing else text.find(closing, position)
+        if end < 0:
+            missing.add(closing)
+            continue
+        span = (match.start(), end + len(closing))
+        if out or stands_alone(text, span):
+            out.append((name, span, (position, end)))
+            position = span[1]
+    return out
+
+
+def unfenced(text: str, span: Span) -> Span:
+    """What stands in a code fence that fills a span; the span when none does.
+
+    Args:
+        text: the text.
+        span: first character and the character after the last one.
+    """
+    start, end = trimmed(text, span)
+    if not text.startswith("```", start) or not text.endswith("```", start + 6, end):
+        return span
+    line = text.find("\n", start, end)
+    if line < 0 or text.find("```", line, end - 3) >= 0:
+        return span
+    return (line + 1, end - 3)
 
 
 def split_at_results(text: str, opening: str, closing: str) -> list[Piece]:

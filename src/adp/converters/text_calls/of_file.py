@@ -25,8 +25,10 @@ def check_dialect(name: str | None) -> None:
         dialect(name)
 
 
-def dialect_of_file(chosen: str | None, head: Sequence[Frame], named: str | None) -> str:
-    """The dialect of a file; empty for none.
+def dialect_of_file(
+    chosen: str | None, head: Sequence[Frame], named: str | None
+) -> tuple[str, bool]:
+    """The dialect of a file, empty for none; and whether it was found in its texts, not named.
 
     Args:
         chosen: its format.
@@ -34,14 +36,15 @@ def dialect_of_file(chosen: str | None, head: Sequence[Frame], named: str | None
         named: what the user named; None leaves it to the format, or to the texts.
     """
     if chosen is None or named == NONE:
-        return ""
+        return "", False
     converter = formats.get(chosen)
     if named is not None:
-        return named
+        return named, False
     if (given := getattr(converter, "given_dialect", None)) is not None:
-        return given if given in (*DIALECTS, BY_RUN) else ""
+        return (given if given in (*DIALECTS, BY_RUN) else ""), False
     if not getattr(converter, "holds_text_actions", False):
-        return ""
+        return "", False
     from adp.converters.text_calls.choose import dialect_of_records
 
-    return dialect_of_records(converter, [frame.data for frame in head if not frame.error])
+    records = [frame.data for frame in head if not frame.error]
+    return dialect_of_records(converter, records), True

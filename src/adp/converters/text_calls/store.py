@@ -91,9 +91,10 @@ def parse(
     run = StagedRun(out, {**act.model_dump(), "files": dialects}, options.workers)
     if run.finished is not None:
         return run.finished
-    numbers = _numbers_of_references(store, dialects)
+    is_found = options.dialect is None
+    numbers = _numbers_of_references(store, dialects, is_found=is_found)
     jobs = [
-        ParseJob(index, size, files, store.renamed, str(Path(out)), dialects, numbers)
+        ParseJob(index, size, files, store.renamed, str(Path(out)), dialects, numbers, is_found)
         for index, (files, size) in enumerate(shards.shard_files(store))
     ]
     written = run.shards(jobs, parse_shard, WrittenShard.parse, report)
@@ -138,7 +139,9 @@ def find_dialects(store: Store, named: str | None = None) -> dict[str, str]:
     return {name: value for name, value in chosen.items() if value}
 
 
-def _numbers_of_references(store: Store, dialects: Mapping[str, str]) -> dict[str, StepNumbers]:
+def _numbers_of_references(
+    store: Store, dialects: Mapping[str, str], *, is_found: bool
+) -> dict[str, StepNumbers]:
     """The new numbers of trajectories that branches or pairs of another shard refer to."""
     wanted, here = set[str](), set[str]()
     for reader in shards.readers(store):
@@ -151,7 +154,7 @@ def _numbers_of_references(store: Store, dialects: Mapping[str, str]) -> dict[st
         return {}
     numbers: dict[str, StepNumbers] = {}
     for index, (files, size) in enumerate(shards.shard_files(store)):
-        job = ParseJob(index, size, files, store.renamed, "", dialects, numbers)
+        job = ParseJob(index, size, files, store.renamed, "", dialects, numbers, is_found)
         shard = ParsedShard(job, job.reader())
         for runs in run_groups(shard.reader):
             for run in runs:

@@ -33,11 +33,13 @@ class ParseJob(ShardWork):
         out: folder of the new store.
         dialects: input file -> dialect.
         numbers: trajectory id -> new numbers of the steps, of those that other shards refer to.
+        is_found: whether the dialects were found in the texts, and not named.
     """
 
     out: str
     dialects: Mapping[str, str]
     numbers: Mapping[str, StepNumbers]
+    is_found: bool
 
 
 def parse_shard(job: ParseJob) -> WrittenShard:
@@ -59,6 +61,7 @@ class ParsedShard:
     def __init__(self, job: ParseJob, reader: ShardReader) -> None:
         self.reader = reader
         self._dialects = job.dialects
+        self._is_found = job.is_found
         self._parsers: dict[str, TextParser] = {}
         self.numbers: dict[str, StepNumbers] = dict(job.numbers)
 
@@ -93,7 +96,7 @@ class ParsedShard:
         if not name:
             return
         if name not in self._parsers:
-            parser = self._parsers[name] = TextParser(dialect(name))
+            parser = self._parsers[name] = TextParser(dialect(name), is_found=self._is_found)
             parser.numbers = self.numbers
         self._parsers[name].change(run)
 

@@ -101,18 +101,19 @@ class Openings(CodeInText):
         thoughts: the reasoning that was passed so far.
     """
 
-    def __init__(self, text: str, opening: str) -> None:
+    def __init__(self, text: str, opening: str, *, unclosed: bool = True) -> None:
         """Prepare a walk.
 
         Args:
             text: the text.
             opening: regular expression of what begins an action; ``^`` is the beginning of a line.
+            unclosed: whether reasoning that begins the text and is never closed hides the rest.
         """
         super().__init__(text)
         self.thoughts: list[Marked] = []
         self._events = _events(opening)
         self._start = 0
-        self._leading = len(text) - len(text.lstrip())
+        self._leading = len(text) - len(text.lstrip()) if unclosed else -1
         lone = _lone_close(text)
         if lone:
             self.thoughts.append(Marked((0, lone[1]), trimmed(text, (0, lone[0]))))

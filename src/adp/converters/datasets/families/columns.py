@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Raw
 
+from adp.converters.datasets.actions import add_images
 from adp.converters.datasets.families.messages import TurnListReader, item_object
 from adp.converters.datasets.paths import holder, opened
 from adp.converters.datasets.turns import DatasetRow, new_step
@@ -29,9 +30,9 @@ def read(row: DatasetRow) -> None:
         if _messages(row, path):
             break
     else:
-        _say(row, "user", spec.user)
+        _say(row, "user", spec.user, spec.images)
     _answer(row)
-    if spec.completions is not None:
+    if spec.completions:
         _completions(row, spec.completions)
     elif spec.chosen is not None:
         _preference(row)
@@ -39,12 +40,14 @@ def read(row: DatasetRow) -> None:
         raise RecordError("there is neither a prompt nor an answer")
 
 
-def _say(row: DatasetRow, source: str, paths: Sequence[str]) -> None:
+def _say(row: DatasetRow, source: str, paths: Sequence[str], images: Sequence[str] = ()) -> None:
     texts = [text for path in paths if (text := row.take_text(path))]
     if texts:
         step = new_step(row.run, "system" if source == "system" else "user")
         for text in texts:
             step.parts.text(row.builder.text(text))
+        for path in images:
+            add_images(row, row.source, path, step.parts)
 
 
 def _messages(row: DatasetRow, path: str) -> bool:
@@ -135,12 +138,16 @@ def _taken(row: DatasetRow, path: str) -> Raw | None:
     return place[0].take(place[1])
 
 
-def _completions(row: DatasetRow, path: str) -> None:
+def _completions(row: DatasetRow, paths: Sequence[str]) -> None:
     """Several answers to one prompt: the first goes on the run, the others are branches."""
     kept = len(row.run.steps)
-    items = row.items(path)
-    for number, item in enumerate(items):
-        with_branch(row, kept, f"$.{path}[{number}]", item, is_main=not number)
+    if len(paths) == 1:
+        answers = [(f"$.{paths[0]}[{n}]", item) for n, item in enumerate(row.items(paths[0]))]
+    else:
+        taken = [(f"$.{path}", _taken(row, path)) for path in paths]
+        answers = [(path, raw) for path, raw in taken if raw is not None]
+    for number, (path, raw) in enumerate(answers):
+        with_branch(row, kept, path, raw, is_main=not number)
 
 
 def with_branch(row: DatasetRow, kept: int, path: str, raw: Raw, *, is_main: bool) -> None:

@@ -101,7 +101,9 @@ def _action(spec: ListsSpec, raw: Raw | None) -> ActionSpec:
     return given.model_copy(update={"call": None, "name": None, "text": (_ACTION,)})
 
 
-def _seen(row: DatasetRow, spec: ListsSpec, item: SourceObject) -> ObservationDraft | None:
+def _seen(
+    row: DatasetRow, spec: ListsSpec, item: SourceObject
+) -> ObservationDraft | StepDraft | None:
     raw = item.values.get(_SEEN)
     if raw is not None and jsontext.first_byte(raw) == BRACE:
         inner = item.take_child(_SEEN)

@@ -26,15 +26,20 @@ class StepGroup:
         name: what they have in common; None when the file is the run.
         rows: the rows, in order.
         numbers: their numbers in the run; None of those without.
+        prefixes: rows that it begins with, without their turns.
     """
 
     name: str | None
     rows: list[SourceObject] = field(default_factory=list)
     numbers: list[int | None] = field(default_factory=list)
+    prefixes: list[SourceObject] = field(default_factory=list)
 
 
 def groups(row: DatasetRow) -> list[StepGroup]:
-    """The runs that the rows of a file belong to, in the order of their first rows."""
+    """The runs that the rows of a file belong to, in the order of their first rows.
+
+    A row that says nothing of its run is one by itself.
+    """
     spec = row.recipe.steps
     rows, row.rows = row.rows, []
     results: list[StepGroup] = []
@@ -42,7 +47,8 @@ def groups(row: DatasetRow) -> list[StepGroup]:
     for source in rows:
         name = _value(spec.group, row, source, "text")
         group = by_name.get(name)
-        if group is None or (spec.runs and results[-1] is not group):
+        alone = spec.group is not None and name is None
+        if group is None or alone or (spec.runs and results[-1] is not group):
             group = by_name[name] = StepGroup(name)
             results.append(group)
         group.rows.append(source)
@@ -98,6 +104,8 @@ def read(row: DatasetRow, group: StepGroup) -> None:
                 target.extra.setdefault("step_number", group.numbers[number])
     if not row.run.steps:
         raise RecordError("no row says what was seen or done")
+    if more := [rest for it in group.prefixes if (rest := it.rest())]:
+        row.run.extra["prefix_rows"] = more
     if gaps := missing_numbers(group.numbers):
         row.run.extra["missing_steps"] = gaps
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from adp.converters.datasets.expected import expected_calls
 from adp.converters.datasets.paths import opened
+from adp.converters.datasets.recipe import PartOfTask
+from adp.converters.datasets.tools import normal_tool
 from adp.converters.datasets.turns import DatasetRow
 from adp.converters.datasets.values import column_type, value_of
-from adp.converters.reading import BRACKET
+from adp.converters.reading import BRACKET, NULL
 from adp_schema import extra_column, jsontext
 from adp_schema.errors import RecordError
 from adp_schema.model import Columns, Task
@@ -25,7 +28,7 @@ def read(row: DatasetRow) -> None:
     if columns.get("task_id") is None:
         name = row.recipe.constants.get("dataset") or row.recipe.name
         columns["task_id"] = f"{name}_{row.number}" + (f"_{row.key}" if row.key else "")
-    if extra := extra_column.pack(row.source.rest()):
+    if extra := extra_column.pack({**row.run.extra, **row.source.rest()}):
         columns["extra"] = extra
     row.builder.task(columns)
 
@@ -36,6 +39,8 @@ def task_columns(row: DatasetRow) -> Columns:
     for name, spec in row.recipe.tasks.items():
         if spec.value is not None:
             columns[name] = _constant(spec.value, column_type(Task, name))
+        elif name == "expected_calls":
+            columns[name] = _expected(row, spec)
         elif name == "instruction":
             columns[name] = _instruction(row, spec.path) or value_of(spec, row, "text")
         else:
@@ -44,6 +49,26 @@ def task_columns(row: DatasetRow) -> Columns:
     if tools is not None and row.recipe.reader == "tasks":
         _add_tools(columns, row)
     return {name: value for name, value in columns.items() if value is not None}
+
+
+def _expected(row: DatasetRow, spec: PartOfTask) -> str | None:
+    """Calls in one shape, with the names of arguments that the tools of the recipe say."""
+    tools = row.recipe.tools
+    given = [] if tools is None else [normal_tool(tool)["function"] for tool in tools.given]
+    names = {it["name"]: tuple(it["parameters"].get("properties", ())) for it in given}
+    if spec.format is not None:
+        made = value_of(spec, row, "json")
+        return None if made is None else expected_calls(jsontext.decode_value(made), names)
+    for path in spec.path:
+        raw = row.look(path)
+        if raw is not None and spec.regex is not None:
+            text = value_of(spec.model_copy(update={"path": (path,)}), row, "text")
+            raw = None if text is None else jsontext.raw(jsontext.text_of(text))
+        if raw is not None:
+            calls = expected_calls(jsontext.decode_value(opened(raw)), names)
+            if calls is not None:
+                return calls
+    return None
 
 
 def _constant(value: Any, kind: str) -> Any:
@@ -55,8 +80,10 @@ def _instruction(row: DatasetRow, paths: tuple[str, ...]) -> str | None:
     for path in paths:
         raw = row.look(path)
         value = None if raw is None else opened(raw)
-        if value is None or jsontext.first_byte(value) != BRACKET:
+        if value is None or jsontext.first_byte(value) == NULL:
             continue
+        if jsontext.first_byte(value) != BRACKET:
+            return None  # a text, which is looked up as any other value
         texts = _user_texts(jsontext.decode_value(value))
         if texts:
             return "\n\n".join(texts)
@@ -84,5 +111,5 @@ def _add_tools(columns: Columns, row: DatasetRow) -> None:
 
     assert row.recipe.tools is not None
     tools = find_tools(row.recipe.tools, row)
-    if tools is not None and "environment_config" not in columns:
+    if tools is not None and columns.get("environment_config") is None:
         columns["environment_config"] = f'{{"tools":{tools[0]}}}'

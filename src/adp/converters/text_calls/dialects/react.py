@@ -70,6 +70,7 @@ class ReAct(Dialect):
     title = "ReAct (`Thought:`, `Action:`, `Action Input:`)"
     example = 'Thought: I look it up.\nAction: search\nAction Input: {"q": "adp"}'
     marks = ("Action:", *(f"Action {digit}" for digit in range(1, 10)), "Final Answer", "API Name")
+    prompts = ("Action Input", "Thought:\nAction")
     results = ("Observation", "OBSERVATION:", "observation:", "Response:", "API Result")
 
     def parse(self, text: str, tools: Sequence[str] = ()) -> ParsedTurn:

@@ -30,7 +30,7 @@ def function_text(
         arguments: its arguments.
         changed: counts what the parsers of the harnesses read differently.
         values: ``block`` writes each value on lines of its own; ``inline`` only values of several
-            lines.
+            lines, and lists and objects in ASCII, as OpenHands does.
 
     Raises:
         UnwritableChatError: a value holds what ends it.
@@ -39,12 +39,12 @@ def function_text(
         raise UnwritableChatError("a name of a tool or an argument that no mark of a call can hold")
     lines = [f"<function={name}>"]
     for key, value in arguments.items():
-        text = value_text(value)
+        text = _value_text(value, is_ascii=values == "inline")
         if any(mark in text for mark in _ENDS):
             raise UnwritableChatError("an argument that holds the marks of a call")
         if text != text.strip():
             changed["arguments whose outer white space the harness's parser cuts off"] += 1
-        if values == "block" or "\n" in text:
+        if values == "block" or (isinstance(value, str) and "\n" in text):
             lines.append(f"<parameter={key}>\n{text}\n</parameter>")
         else:
             lines.append(f"<parameter={key}>{text}</parameter>")
@@ -52,10 +52,9 @@ def function_text(
     return "\n".join(lines)
 
 
-def value_text(value: Any) -> str:
-    """The text of one argument."""
+def _value_text(value: Any, *, is_ascii: bool) -> str:
     if isinstance(value, list | dict):
-        return str(plain(json.dumps(value, ensure_ascii=False)))
+        return str(plain(json.dumps(value, ensure_ascii=is_ascii)))
     return str(plain(str(value)))
 
 
