@@ -210,7 +210,7 @@ _MARKS: dict[str, tuple[str, ...]] = {
         "</generate_explanation>",
         "</delete_file>",
     ),
-    "terminus": ('"commands"', "<commands>", '"task_complete"'),
+    "terminus": ('"commands"', "<commands>", '"task_complete"', '"is_task_complete"'),
     "tool_call_brackets": ("[TOOL_CALL]", "[TOOL_CALLS]"),
     "m3": (
         "<Action>",
@@ -226,7 +226,7 @@ _MARKS: dict[str, tuple[str, ...]] = {
     ),
     "llama_python_tag": ("<|python_tag|>", "<function="),
     "kimi_tags": ("<|tool_call_begin|>",),
-    "deepseek_tags": ("<｜tool▁call▁begin｜>",),
+    "deepseek_tags": ("<\uff5ctool\u2581call\u2581begin\uff5c>",),
     "harmony_text": ("<|message|>",),
     "json_actions": (),
     "fenced_code": (),
