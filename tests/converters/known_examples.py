@@ -31,7 +31,9 @@ LINES: dict[str, list[Any]] = {
     "prompt_completion": [{"prompt": "p", "completion": "c"}],
     "apibench": [{"code": "c", "api_call": "f()", "provider": "P", "api_data": {}}],
     "action_studio": [{"unique_trajectory_id": "1", "task_instruction": "t", "conversation": []}],
-    "sage_dialogs": [{"dialog_id": "1", "goal": "g", "turns": [_USER], "target_tools": []}],
+    "tool_catalogue": [
+        {"tool_id": "a_001", "name": "a", "category": "c", "capabilities": [], "inputs": []}
+    ],
     "otlp_metrics": [{"resourceMetrics": [{"scopeMetrics": []}]}],
     "weave": [{"id": "1", "op_name": "weave:///o", "trace_id": "t", "inputs": {}, "summary": {}}],
     "questions": [{"query": "q", "api_list": []}],

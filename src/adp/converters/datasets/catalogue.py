@@ -6,7 +6,7 @@ To recognise a file, only the part ``match`` of each is read. A recipe is checke
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING
 from msgspec import Raw
 
 from adp.converters.datasets.match import RowTest, tests_of
+from adp_schema import jsontext
 from adp_schema.errors import AmbiguousFormatError, UsageError
 from adp_schema.protocols import Match
 
 if TYPE_CHECKING:
     from adp.converters.datasets.dataset_format import DatasetFormat
+    from adp.converters.frames import Frame
     from adp.converters.inputs import InputFile
 
 OF_USER = "recipe:"
@@ -166,6 +168,15 @@ def recognise(
             "with --from, or give the more special one a higher priority under match"
         )
     return chosen[0] if chosen else None
+
+
+def texts_of(head: Iterable[Frame]) -> list[dict[str, Raw]]:
+    """Records that are strings, as recipes see them: under the key ``text``."""
+    return [
+        {"text": Raw(frame.data)}
+        for frame in head
+        if not frame.error and frame.data[:1] == b'"' and jsontext.is_valid(frame.data)
+    ]
 
 
 def data_set_name(format_name: str | None) -> str | None:

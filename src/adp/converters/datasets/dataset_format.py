@@ -31,7 +31,7 @@ from adp.converters.kit.drafts import TrajectoryDraft, emit, merge_extra
 from adp.converters.kit.lines import log_lines
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.preference.read import pair_of
-from adp.converters.reading import BRACE, BRACKET
+from adp.converters.reading import BRACE, BRACKET, QUOTE
 from adp.converters.text_calls.of_file import BY_RUN
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
@@ -210,6 +210,10 @@ class _Reading:
                 yield self._row(SourceObject(None, "$", self.losses), [source])
             else:
                 yield self._row(source, [])
+        elif jsontext.first_byte(data) == QUOTE:
+            row = self._row(SourceObject(None, "$", self.losses), [])
+            row.source.values = {"text": Raw(data)}
+            yield row
         else:
             raise RecordError("expected an object")
 
@@ -222,7 +226,7 @@ class _Reading:
         self.around = cut.around
         for key, path, raw in cut.rows:
             row = self._row(messages.item_object(raw, path, self._bare()), [], key)
-            if jsontext.first_byte(raw) == BRACKET:
+            if jsontext.first_byte(raw) == BRACKET and self.recipe.reader != "tasks":
                 row.source = SourceObject(None, path, self.losses)
                 row.rows = [
                     messages.item_object(it, f"{path}[{n}]", row)

@@ -97,8 +97,9 @@ class ColumnsSpec(OptionsModel):
     """The better answer: a text, a message or a list of messages."""
     rejected: Path | None = None
     """The worse one, which becomes a branch and a preference pair."""
-    completions: Path | None = None
-    """A list of answers to one prompt: the first is the run, the others are branches of it."""
+    completions: Paths = ()
+    """A list of answers to one prompt, or columns of one each: the first is the run, the others
+    are branches of it."""
 
 
 class ObservationSpec(OptionsModel):
@@ -126,6 +127,17 @@ class ObservationSpec(OptionsModel):
     """Reward that came with it."""
 
 
+class ActionPattern(OptionsModel):
+    """A form of actions that are words."""
+
+    regex: Regex
+    """What the words are, from their beginning; named groups are the arguments of the call."""
+    name: str | None = None
+    """Name of the tool; without it that of the language."""
+    code: Literal["bash", "python", "sql"] | None = None
+    """The group ``code`` is a program in this language."""
+
+
 class ActionSpec(OptionsModel):
     """Where the action of a step stands."""
 
@@ -140,6 +152,8 @@ class ActionSpec(OptionsModel):
     """Its arguments: a key of ``call``, or of the row; without it all other keys of ``call``."""
     code: Literal["bash", "python", "sql"] | None = None
     """The words are a program in this language."""
+    patterns: tuple[ActionPattern, ...] = ()
+    """Forms of the words that are looked for before ``code``; the first that fits counts."""
     kind: Literal["function", "gui", "mcp"] = "function"
     """Kind of the calls."""
     reasoning: Paths = ()

@@ -71,5 +71,4 @@ FORMATS: tuple[KnownFormat, ...] = (
         first(has("unique_trajectory_id", "conversation")),
         outranks=SHAREGPT,
     ),
-    KnownFormat("sage_dialogs", "SAGE dialogs", first(has("dialog_id", "turns", "target_tools"))),
 )

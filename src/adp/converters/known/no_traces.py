@@ -96,6 +96,11 @@ _TESTS: tuple[tuple[str, str, Test], ...] = (
         "the metadata of a data set",
         first(has("custom_tools", "code_enabled", "browser_enabled")),
     ),
+    (
+        "tool_catalogue",
+        "a catalogue of tools",
+        every(has("capabilities", "inputs", tool_id=TEXT, name=TEXT)),
+    ),
     ("provenance", "a note on where files come from", first(has("files", "legend", source=TEXT))),
     (
         "training_configuration",
@@ -187,6 +192,39 @@ _TESTS: tuple[tuple[str, str, Test], ...] = (
         "expected_messages",
         "messages that a test of Langfuse expects",
         kept_as("object", first(values(every(has(output=has("success")))))),
+    ),
+    (
+        "mcp_server",
+        "a catalogue of the tools of an MCP server",
+        kept_as("object", first(has("labels", metadata=has("remote_server_response")))),
+    ),
+    (
+        "api_catalogue",
+        "a catalogue of APIs",
+        kept_as("object", first(has("count", entries=every(has("API", "Link"))))),
+    ),
+    (
+        "evaluation_report",
+        "a report of an evaluation",
+        kept_as(
+            "object",
+            first(
+                either(
+                    has("patch_exists", "resolved", "tests_status"),
+                    has("ids_resolved", "ids_unresolved"),
+                )
+            ),
+        ),
+    ),
+    (
+        "predictions",
+        "predictions beside their references, without prompts",
+        every(both(has(label=TEXT, predict=TEXT), only("label", "predict"))),
+    ),
+    (
+        "environment_data",
+        "data that the tools of an environment look things up in",
+        kept_as("object", first(has(item_info=LIST, person_info=LIST))),
     ),
     ("word_lists", "lists of texts", _lists_of_text),
 )

@@ -92,12 +92,13 @@ class TurnListReader:
         self._roles = {**ROLES, **spec.roles}
         self._words: dict[str, str] = {}
         self._has_images = False
+        self._is_plain = True
 
     def read(self, messages: list[SourceObject]) -> None:
         """Read turns in their order."""
         for message in messages:
             self.message(message)
-        usual = ("system", "user", "agent", "assistant", "tool")
+        usual = ("system", "user", "agent", *(("assistant", "tool") if self._is_plain else ()))
         if words := {word: kind for word, kind in self._words.items() if word not in usual}:
             merge_extra(self._row.run.extra, {"roles": words})
 
@@ -112,6 +113,7 @@ class TurnListReader:
         elif key is not None:
             message.drop(key)
             self._words[role] = kind
+            self._is_plain = self._is_plain and key == "role"
         if kind == "result" or (kind == "user" and self._answers(message)):
             self._result(message)
         elif kind == "call":

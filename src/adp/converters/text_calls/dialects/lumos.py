@@ -43,6 +43,7 @@ class Lumos(Dialect):
     example = "R1 = Calculator(2 + 3); R2 = Calculator(R1 * 4)"
     marks = tuple(f"{digit} = " for digit in range(10))
     automatic = False
+    answers_all = False  # the next turn asks for another subgoal
 
     def parse(self, text: str, tools: Sequence[str] = ()) -> ParsedTurn:
         """Take a turn of an agent apart."""
