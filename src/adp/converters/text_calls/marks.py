@@ -158,6 +158,7 @@ _MARKS: dict[str, tuple[str, ...]] = {
     "codeact": ("<execute", "<solution>"),
     "mini_swe": ("```bash", "```sh", "```mswea_bash_command", "<function=submit>"),
     "fenced_code": (),
+    "sage_steps": (),
 }
 """Dialect -> its marks; those that are not chosen automatically have none here."""
 

@@ -33,6 +33,7 @@ DIALECTS: tuple[str, ...] = (
     "codeact",
     "mini_swe",
     "fenced_code",
+    "sage_steps",
 )
 """Names of the dialects, and of their modules. Earlier ones win when two claim as many turns."""
 
