@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         grow,
         merge,
         open,  # noqa: A004
+        parse,
         publish,
         query,
         render,
@@ -72,6 +73,7 @@ __all__ = [
     "grow",
     "merge",
     "open",
+    "parse",
     "publish",
     "query",
     "render",

@@ -5,8 +5,8 @@ python -m tests.fuzz.dialects --dialect react --cases 500  some of them
 python -m tests.fuzz.dialects --dialect react --case 1234  one case again, with its record
 
 A case is a chat whose turns are mutated texts of a dialect. Cases are converted with the dialect
-named, and written back to their own format: each must come back byte for byte. Besides, spans
-must be in order, what a call says must be read again from how it is written, and a store that is
+named, and written back to their own format: each must come back byte for byte. Besides, spans must
+be in order, an edit of an argument must show in the text or be reported, and a store that is
 parsed later must be the one that a conversion makes.
 """
 
@@ -29,13 +29,22 @@ from pathlib import Path
 from typing import Any
 
 from adp.converters.export import export
+from adp.converters.registry import formats
 from adp.converters.run import ConvertOptions, convert
+from adp.converters.text_calls.apply import TextParser
 from adp.converters.text_calls.dialect import Dialect
 from adp.converters.text_calls.registry import DIALECTS, dialect
+from adp.converters.text_calls.restore import restore
 from adp.converters.text_calls.store import ParseOptions, parse
 from adp.stores.shards import open_finished
 from adp_schema import jsontext
+from adp_schema.builder import Origin, RowBuilder
+from adp_schema.losses import Losses
+from adp_schema.model import Media, Pair, Trajectory
+from adp_schema.protocols import Converter, RawRecord
+from adp_schema.reader import assemble, to_models
 from adp_schema.store import Store
+from tests.conservation import nest
 from tests.fuzz.__main__ import note
 from tests.samples import ROOT as SAMPLES
 
@@ -218,24 +227,62 @@ def text_fault(grammar: Dialect, text: str) -> str | None:
         return f"results overlap: {bounds}"
     if len(pieces) > 1 and "".join(text[slice(*it.span)] for it in pieces) != text:
         return "the pieces are not the text"
-    stated = [_says(call) for call in turn.calls]
-    for index, call in enumerate(turn.calls):
+    for call in turn.calls:
         if call.arguments is not None and not jsontext.is_valid(call.arguments):
             return f"arguments are no JSON: {call.arguments!r}"
-        written = grammar.write(call)
-        if written is None:
-            continue
-        start, end = call.span
-        edited = text[:start] + written + text[end:]
-        again = [_says(item) for item in grammar.parse(edited).calls]
-        if again != stated:
-            return f"call {index} written as {written!r}: {again} and not {stated}"
+        grammar.write(call)
     return None
 
 
-def _says(call: Any) -> tuple[Any, ...]:
-    arguments = None if call.arguments is None else json.loads(call.arguments, parse_float=str)
-    return call.name, arguments, call.raw
+def edit_fault(grammar: Dialect, record: dict[str, Any], chance: random.Random) -> str | None:
+    """What is wrong after an edit: it neither shows in the text nor is reported."""
+    (run,) = read_parsed(record, formats.get("openai_chat"), grammar)
+    steps = [step for step in run.steps if step.calls]
+    is_cut = any('"joined"' in (step.extra or "") for step in run.steps)
+    if not steps or is_cut:  # a turn of several steps holds the calls of all of them
+        return None
+    step = chance.choice(steps)
+    call = chance.choice(step.calls)
+    if call.arguments_raw is not None:
+        call.arguments_raw = "edited 7"
+    else:
+        members = json.loads(call.arguments or "{}")
+        texts = [key for key, value in members.items() if isinstance(value, str)]
+        if not texts:
+            return None
+        call.arguments = json.dumps({**members, chance.choice(texts): "edited 7"})
+    expected = [(it.name, it.arguments, it.arguments_raw) for it in step.calls]
+    losses = Losses()
+    restore(run, losses)
+    if losses.items:
+        return None
+    again = [it for text in (step.text or "",) for it in grammar.parse(text).calls]
+    values = [(it.name, it.arguments, it.raw) for it in again]
+    if [_loaded(it) for it in values] != [_loaded(it) for it in expected]:
+        return f"after an edit the text says {values} and not {expected}"
+    return None
+
+
+def _loaded(values: tuple[str | None, str | None, str | None]) -> tuple[Any, ...]:
+    name, arguments, raw = values
+    return name, None if arguments is None else json.loads(arguments, parse_float=str), raw
+
+
+def read_parsed(record: dict[str, Any], converter: Converter, grammar: Dialect) -> list[Trajectory]:
+    """The trajectories of a record with its texts parsed, branches in their places."""
+    builder = RowBuilder()
+    data = json.dumps(record).encode()
+    builder.begin(Origin(0, "d", {"source_format": converter.name}, size=len(data)))
+    converter.read(RawRecord(data, "f", 1, 0, len(data)), builder, Losses())
+    builder.close_record(Losses())
+    TextParser(grammar).change_record(builder)
+    tables = builder.tables()
+    media = {blob.media_id or "": blob for blob in to_models(tables["media"], Media)}
+    runs = list(assemble(tables["trajectories"], tables, media))
+    pairs = to_models(tables["pairs"], Pair)
+    for run in runs:
+        run.pairs = pairs
+    return nest(runs, converter)
 
 
 def chunk_faults(name: str, records: Sequence[dict[str, Any]], shape: str) -> dict[int, str]:
@@ -305,6 +352,9 @@ def run_chunk(job: tuple[str, int, int, int]) -> dict[str, Any]:
                 fault = f"raised {error!r}"
             if fault is not None:
                 faults.append((case, fault))
+        if shape == "openai_chat" and "\\ud" not in json.dumps(record):
+            fault = edit_fault(grammar, record, random.Random(f"edit {name} {seed} {case}"))
+            faults += [] if fault is None else [(case, fault)]
     try:
         broken = chunk_faults(name, records, shape)
     except Exception as error:

@@ -11,6 +11,7 @@ from adp.api.stores import (
     grow,
     merge,
     open,  # noqa: A004
+    parse,
     query,
     seal,
     show,
@@ -26,6 +27,7 @@ __all__ = [
     "grow",
     "merge",
     "open",
+    "parse",
     "publish",
     "query",
     "render",

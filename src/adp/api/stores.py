@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +46,7 @@ class ConvertKeywords(TypedDict, total=False):
     follow_links: bool
     dialect: str | None
     recipes: Sequence[str]
+    tool_names: Literal["adp", "source"]
 
 
 def convert(
@@ -69,6 +70,8 @@ def convert(
             follow_links: read also what links lead to that leave the sources.
             dialect: grammar of the actions in texts, or ``none``; None recognises it.
             recipes: files of recipes that describe data sets.
+            tool_names: ``"adp"`` gives tools the names that harnesses agree on (terminal, python,
+                file_editor, finish and others); those of the source come back on export.
 
     Returns:
         The store. ``store.manifest.counts`` says what became of the records.
@@ -209,6 +212,36 @@ def drop(
 
     options = DropOptions(note=note, drop_rejects=drop_rejects, workers=workers)
     run(select(os.fspath(store), where), os.fspath(out), options=options)
+    return open(out)
+
+
+def parse(
+    store: PathText, out: PathText, *, dialect: str | None = None, workers: int | None = None
+) -> Store:
+    """Read calls, reasoning and results out of the texts of a store into a new one, and open it.
+
+    Texts stay whole; the new store is written back to the format it came from unchanged.
+
+    Args:
+        store: path or URL of a finished store.
+        out: folder of the new store.
+        dialect: grammar of the actions in all files; None finds that of each file.
+        workers: number of processes; None takes one a core. The store does not depend on it.
+
+    Returns:
+        The new store; ``store.manifest.parsed`` says what was read.
+
+    Raises:
+        StoreError: there is no finished store.
+        UsageError: there is no such dialect, or no file is surely of one.
+        OutputExistsError: the output holds a store, or something that is none.
+    """
+    from adp.converters.text_calls.store import ParseOptions
+    from adp.converters.text_calls.store import parse as run
+    from adp.stores.shards import open_finished
+
+    options = ParseOptions(dialect=dialect, workers=workers)
+    run(open_finished(os.fspath(store)), os.fspath(out), options=options)
     return open(out)
 
 

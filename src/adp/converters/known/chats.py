@@ -42,7 +42,6 @@ FORMATS: tuple[KnownFormat, ...] = (
         ),
         outranks=CHAT,
     ),
-    KnownFormat("glaive_v2", "Glaive rows", first(has(system=TEXT, chat=TEXT))),
     KnownFormat(
         "alpaca",
         "Alpaca rows (instruction, output)",

@@ -4,9 +4,9 @@ Nothing is taken out of a text: a step keeps it whole, and its calls say by span
 What the rows had before is noted under ``$parsed`` of ``extra``, so that
 `adp.converters.text_calls.restore` can give the trajectory back as it was read:
 
-- of a step: ``dialect``; ``thoughts`` and ``answer``, the spans of what is no call and no prose;
-  ``reasoning``, what the column held before; ``left``, why something was left in the text;
-  ``joined`` for a step that was cut off from the text of the one before.
+- of a step: ``dialect``; ``calls``, how many it has; ``thoughts`` and ``answer``, the spans of what
+  is no call and no prose; ``reasoning``, what the column held before; ``left``, why something was
+  left in the text; ``joined`` for a step that was cut off from the text of the one before.
 - of an observation: ``before`` and ``after``, the characters around its text; ``step``, the columns
   of the turn that it was; ``row``, those of the observation that it was; ``joined`` for a further
   result of the same turn; ``piece`` for one that was cut out of a text of the agent.
@@ -265,6 +265,8 @@ class _ChangedRun:
             taken += [(start, words[0]), (words[1], end)]
         if taken:
             step["prose"] = _without(text, sorted(taken))
+        if turn.calls:
+            parsed["calls"] = len(turn.calls)
         if turn.thoughts:
             parsed["thoughts"] = [[*thought.span, *thought.words] for thought in turn.thoughts]
             if step.get("reasoning") is not None:

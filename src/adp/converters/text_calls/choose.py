@@ -1,17 +1,21 @@
 """Which dialect a file has: the one in which most turns of its first records act.
 
 A chat that only talks about tools has none; `adp.converters.text_calls.evidence` says what counts.
-Most files are chats without actions, so it costs next to nothing to see that a file has none: the
-marks of the dialects are looked for in the bytes of its first records, and only dialects whose mark
-stands there are imported and asked.
+Most files are chats without actions, so it must cost next to nothing to see that a file has none.
+The marks of the dialects are looked for in the bytes of its first records, then in their strings;
+only dialects whose mark stands there are imported, and only when one reads an action from a string
+the records are read as trajectories.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
+from typing import Any
+
+import msgspec
 
 from adp.converters.text_calls.dialect import Dialect
 from adp.converters.text_calls.evidence import evidence
@@ -31,8 +35,8 @@ _FEWEST = 5
 _ENOUGH_BYTES = 1 << 20
 """Records are looked at until they have so many bytes, and one in any case."""
 
-_AS_WRITTEN = re.compile(r"[ !#-%(-.0-;=?-\[\]-~]+")
-"""Characters that no writer of JSON writes as escapes."""
+_AS_WRITTEN = re.compile(r"(?:[ !#-%(-.0-;=?-\[\]-~]|\\n)+")
+"""Characters that no writer of JSON writes as escapes, and line ends, which all escape alike."""
 
 
 def dialect_of_records(converter: Converter, records: Sequence[bytes]) -> str:
@@ -43,7 +47,8 @@ def dialect_of_records(converter: Converter, records: Sequence[bytes]) -> str:
         records: the records.
     """
     looked_at = _first(records)
-    likely = [dialect(name) for name in _likely(looked_at)]
+    names = _likely(looked_at)
+    likely = _acting(names, looked_at) if names else []
     if not likely:
         return ""
     runs: list[TrajectoryRows] = []
@@ -100,12 +105,46 @@ def _likely(records: Sequence[bytes]) -> list[str]:
     return [name for name, marks in needles.items() if not seen.isdisjoint(marks)]
 
 
+def _acting(names: Sequence[str], records: Sequence[bytes]) -> list[Dialect]:
+    """Those of some dialects that read an action from a string of some records."""
+    texts: set[str] = set()
+    for data in records:
+        with suppress(msgspec.DecodeError, RecursionError):
+            texts.update(_strings(msgspec.json.decode(data)))
+    marks = automatic_marks()
+    results = []
+    for name in names:
+        likely = [text for text in texts if any(mark in text for mark in marks[name])]
+        if likely and any(_reads(dialect(name), text) for text in likely):
+            results.append(dialect(name))
+    return results
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """The strings of a JSON value."""
+    rest = [value]
+    while rest:
+        item = rest.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict):
+            rest.extend(item.values())
+        elif isinstance(item, list):
+            rest.extend(item)
+
+
+def _reads(grammar: Dialect, text: str) -> bool:
+    turn = grammar.parse(text)
+    return bool(turn.calls or turn.answer)
+
+
 @cache
 def _needles() -> dict[str, tuple[bytes, ...]]:
     """Dialect -> for each mark, its longest part that stands in JSON as it is."""
     return {
         name: tuple(
-            max(_AS_WRITTEN.findall(mark), key=len, default="").encode() for mark in marks
+            max(_AS_WRITTEN.findall(mark.replace("\n", "\\n")), key=len, default="").encode()
+            for mark in marks
         )
         for name, marks in automatic_marks().items()
-    }  # fmt: skip
+    }

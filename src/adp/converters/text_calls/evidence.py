@@ -29,7 +29,7 @@ _BEGINNING = 200
 _BEHIND = re.compile(r"(?:\s|<[^<>\n]{0,40}>|[`.\])])*+")
 """What may follow the last call of a turn: tags, tokens of templates, fences, a full stop."""
 
-_MARKUP = "<[`{◁("
+_MARKUP = "<[{◁("
 """Calls that begin with one of these may follow other words."""
 
 _PROMPTS = 4
@@ -65,17 +65,18 @@ class RunEvidence:
     prompted: int = 0
     is_taught: bool = False
 
-    def acts(self) -> bool:
-        """Whether the trajectory acts in the dialect."""
+    def is_sure(self) -> bool:
+        """Whether the trajectory acts, whatever the turns say that were not looked at yet."""
         if self.offered or self.returned or self.answered > 1 or self.late > 1:
             return True
         if self.answered and (self.full or self.is_taught):
             return True
-        if not self.is_taught:
-            return False
-        return bool(self.prompted or self.full) or (
-            self.acting > 1 and 3 * self.acting >= 2 * self.turns
-        )
+        return self.is_taught and bool(self.prompted or self.full)
+
+    def acts(self) -> bool:
+        """Whether the trajectory acts in the dialect."""
+        most = self.acting > 1 and 3 * self.acting >= 2 * self.turns
+        return self.is_sure() or (self.is_taught and most)
 
 
 def evidence(grammar: Dialect, run: TrajectoryRows) -> RunEvidence:
@@ -90,7 +91,7 @@ def evidence(grammar: Dialect, run: TrajectoryRows) -> RunEvidence:
 
 def acts(grammar: Dialect, run: TrajectoryRows) -> bool:
     """Whether a trajectory acts in a dialect; as soon as that is sure, no more is looked at."""
-    return _Look(grammar, run).look(RunEvidence.acts).acts()
+    return _Look(grammar, run).look(RunEvidence.is_sure).acts()
 
 
 class _Look:
@@ -142,14 +143,15 @@ class _Look:
         if not turn.calls:
             result.prompted += self._taught > 1
             return
-        if not _begins(turn, words):
-            result.late += answered and self._is_prompted(turn, names)
-            return
-        result.acting += 1
-        result.offered += names <= set(self._tools)
-        result.prompted += self._is_prompted(turn, names)
-        result.answered += answered
-        result.returned += returned is not None
+        is_first = _begins(turn, words)
+        is_prompted = self._is_prompted(turn, names)
+        result.late += not is_first and answered and is_prompted
+        if is_first or turn.calls[0].kind == "code":
+            result.acting += 1
+            result.prompted += is_first and is_prompted
+            result.offered += names <= set(self._tools)
+            result.answered += answered
+            result.returned += returned is not None
 
     def _is_prompted(self, turn: ParsedTurn, names: set[str]) -> bool:
         if any(call.kind != "function" for call in turn.calls):
@@ -189,10 +191,12 @@ def _ends(turn: ParsedTurn, text: str) -> bool:
 def _begins(turn: ParsedTurn, text: str) -> bool:
     """Whether a turn begins with what it thinks or calls; calls in tags may follow other words."""
     first = turn.calls[0]
-    if text[first.span[0]] in _MARKUP or first.kind == "code":
+    start, end = first.span
+    fenced = first.kind != "code" and (text[start] == "`" or text[end - 1] in "`>")
+    if text[start] in _MARKUP or fenced:
         return True
     starts = [thought.span[0] for thought in turn.thoughts]
-    return not text[: min([first.span[0], *starts])].strip()
+    return not text[: min([start, *starts])].strip()
 
 
 def _is_full(turn: ParsedTurn, text: str) -> bool:

@@ -7,7 +7,9 @@ into the text in its place, and all other characters stay as they are.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -140,22 +142,43 @@ class _RestoredRun:
     def _text(self, step: Step, grammar: Dialect, parsed: dict[str, Any], path: str) -> None:
         """Write what was edited into the text of a step."""
         text = step.text or ""
-        there = grammar.parse(text, self._tools).calls if parsed_calls(step) else ()
+        count = parsed.get("calls", 0)
+        there = grammar.parse(text, self._tools).calls if count else ()
+        is_as_read = len(there) == count  # else another version read it
+        kept = _matched(there, step.calls, in_order=is_as_read)
         edits: list[Edit] = []
-        kept = _matched(there, step.calls)
+        expected: list[ParsedCall] = []
+        changed: list[int] = []
         for index, call in enumerate(there):
             row = kept.get(index)
-            if row is None:
-                edits.append((call.span, ""))
-            elif (wanted := _wanted(call, row)) is not None:
-                written = grammar.write(wanted)
-                if written is None:
-                    reason = _NOT_WRITTEN.format(grammar.name)
-                    self._losses.add(f"{path}.calls[{index}].arguments", reason)
-                else:
-                    edits.append((call.span, written))
+            wanted = None if row is None else _wanted(call, row)
+            if wanted is None and (row is not None or not is_as_read):
+                expected.append(call)
+                continue
+            written = "" if wanted is None else grammar.write(wanted)
+            if written is None:
+                self._not_written(grammar, path, [index])
+                expected.append(call)
+                continue
+            changed.append(index)
+            edits.append((call.span, written))
+            if wanted is not None:
+                expected.append(wanted)
+        if changed and not self._says(grammar, _edited(text, edits), expected):
+            self._not_written(grammar, path, changed)
+            edits = []
         edits += self._thoughts(step, text, parsed, path)
         step.text = _edited(text, edits)
+
+    def _says(self, grammar: Dialect, text: str, expected: list[ParsedCall]) -> bool:
+        """Whether an edited text says the calls that it shall."""
+        read = grammar.parse(text, self._tools).calls
+        return [_values(call) for call in read] == [_values(call) for call in expected]
+
+    def _not_written(self, grammar: Dialect, path: str, calls: list[int]) -> None:
+        for index in calls:
+            reason = _NOT_WRITTEN.format(grammar.name)
+            self._losses.add(f"{path}.calls[{index}].arguments", reason)
 
     def _thoughts(self, step: Step, text: str, parsed: dict[str, Any], path: str) -> list[Edit]:
         """The reasoning of a step, when it is not the one of the text."""
@@ -203,11 +226,6 @@ class _RestoredRun:
         last.text = (last.text or "") + text
 
 
-def parsed_calls(step: Step) -> bool:
-    """Whether a step has calls, or had: its prose is not its text."""
-    return bool(step.calls) or step.prose != step.text
-
-
 def _step_of(row: Observation, text: str, columns: dict[str, Any]) -> Step:
     """The turn that an observation was."""
     values = {name: value for name, value in columns.items() if name in Step.model_fields}
@@ -216,9 +234,11 @@ def _step_of(row: Observation, text: str, columns: dict[str, Any]) -> Step:
     return Step.model_construct(**{"source": "user", **values, "text": text})
 
 
-def _matched(there: tuple[ParsedCall, ...], rows: list[ToolCall]) -> dict[int, ToolCall]:
+def _matched(
+    there: tuple[ParsedCall, ...], rows: list[ToolCall], *, in_order: bool
+) -> dict[int, ToolCall]:
     """Index of a call in the text -> the row that it became, if it is still there."""
-    if len(there) == len(rows):
+    if in_order and len(there) == len(rows):
         return dict(enumerate(rows))
     spans = {(row.span_start, row.span_end): row for row in rows}
     return {index: spans[call.span] for index, call in enumerate(there) if call.span in spans}
@@ -229,6 +249,15 @@ def _wanted(call: ParsedCall, row: ToolCall) -> ParsedCall | None:
     if (row.name, row.arguments, row.arguments_raw) == (call.name, call.arguments, call.raw):
         return None
     return replace(call, name=row.name or "", arguments=row.arguments, raw=row.arguments_raw)
+
+
+def _values(call: ParsedCall) -> tuple[Any, ...]:
+    """What a call says, however it is written."""
+    arguments: Any = call.arguments
+    if arguments is not None:
+        with suppress(ValueError, RecursionError):
+            arguments = json.loads(arguments, parse_int=str, parse_float=str)
+    return call.name, arguments, call.raw
 
 
 def _edited(text: str, edits: list[Edit]) -> str:
