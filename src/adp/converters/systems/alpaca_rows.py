@@ -90,8 +90,8 @@ class AlpacaRows(Format):
     ) -> dict[str, Any]:
         """Convert a trajectory into a row."""
         if trajectory.source_format == NAME:
-            return _native(trajectory, losses)
-        return _foreign(trajectory, losses)
+            return _row_again(trajectory, losses)
+        return _last_answer(trajectory, losses)
 
 
 def _pairs(raw: Raw | None) -> list[tuple[str, str]] | None:
@@ -115,7 +115,7 @@ def _add(builder: RowBuilder, source: str, texts: list[str]) -> None:
     builder.step({"source": source, "kind": kind, **parts.columns()})
 
 
-def _native(run: Trajectory, losses: Losses) -> dict[str, Any]:
+def _row_again(run: Trajectory, losses: Losses) -> dict[str, Any]:
     """The row that a run was read from."""
     extra = unpack(run.extra)
     report_columns(run, frozenset({"extra"}), "$", losses)
@@ -154,7 +154,7 @@ def _asked(run: Trajectory, step: Step) -> list[Any]:
     return [jsontext.string(media.restore(it, run.media)) for it in parts or [text]]
 
 
-def _foreign(run: Trajectory, losses: Losses) -> dict[str, Any]:
+def _last_answer(run: Trajectory, losses: Losses) -> dict[str, Any]:
     """A row of a run of another format: its last answer, and what stands before it."""
     report_columns(run, frozenset(), "$", losses)
     report_beside(run, losses)
