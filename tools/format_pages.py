@@ -15,6 +15,7 @@ from typing import Any
 from adp.converters.branches import LEFT_OUT, WHOLE
 from adp.converters.readers import READERS
 from adp.converters.registry import BUILTIN, formats
+from adp.converters.systems import SYSTEMS
 from adp.converters.unwritten_columns import BOOKKEEPING
 from adp.converters.user_format import is_written
 from adp.converters.via_atif import ATIF
@@ -108,6 +109,21 @@ def _only_read() -> list[str]:
         "kept and counted. `adp doctor FILES` names it, and says how complete the runs are.",
         "",
         *table(("name", "what", "recognised by", "written", "versions"), rows),
+        "",
+        *_of_systems(),
+    ]
+
+
+def _of_systems() -> list[str]:
+    """The files of the systems whose features this project covers."""
+    known = [formats.get(name) for name in sorted(SYSTEMS)]
+    rows = [(f"`{it.name}`", it.title, it.recognised, it.versions) for it in known]
+    return [
+        *("## Files of systems", ""),
+        "Files of ET-Agent, SAGE and Tiny Tool Use are read, and written back equal. Those of M3",
+        "have a page of their own. Runs of other formats are written as these systems write them.",
+        "",
+        *table(("name", "what", "recognised by", "versions"), rows),
         "",
     ]
 

@@ -59,8 +59,8 @@ class RowBuilder:
         self._origin = origin
         self._mark = {name: rows.size for name, rows in self.rows.items()}
         self._base_mark = len(self.base_ids)
-        self._sub = 0
-        self._open = self._has_task = False
+        self._sub, self._open, self._has_task = 0, False, False
+        self._new_tasks: list[tuple[str, str | None]] = []
 
     def mark(self) -> None:
         """Say that a converter sanitised a part of the record, so rows must be mended."""
@@ -79,6 +79,7 @@ class RowBuilder:
                 raise RecordError("the record holds no trajectory")
             for row in self.made("tasks"):
                 row["seq"], row["trajectory_id"] = self._origin.seq, None
+                row.setdefault("dataset", self._origin.dataset)
             losses.take()
             return
         if losses.items or losses.unknown_items:
@@ -123,10 +124,8 @@ class RowBuilder:
         """Forget everything since `begin`; the runner calls it when a converter fails."""
         for row in self.rows["media"][self._mark["media"] :]:
             del self._media_seen[row["media_id"]]
-        for row in self.rows["tasks"][self._mark["tasks"] :]:
-            key = (self._origin.dataset, row["task_id"])
-            if self._tasks_seen.get(key) == ids.task_digest(row):
-                del self._tasks_seen[key]
+        for key in self._new_tasks:
+            self._tasks_seen.pop(key, None)
         for _ in range(len(self.rows["pairs"]) - self._mark["pairs"]):
             self._pair_repeats[self._pair_bases.pop()] -= 1
         for name, length in self._mark.items():
@@ -285,7 +284,9 @@ class RowBuilder:
         self._has_task = True
         key, content = (self._origin.dataset, columns["task_id"]), ids.task_digest(columns)
         if self._tasks_seen.get(key) != content:
-            self._tasks_seen.setdefault(key, content)
+            if key not in self._tasks_seen:
+                self._tasks_seen[key] = content
+                self._new_tasks.append(key)
             self._add("tasks", columns)
 
     def media(self, blob: Media) -> str:

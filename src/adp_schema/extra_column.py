@@ -7,7 +7,8 @@ their values as written. Reserved keys begin with a dollar sign:
 - ``$absent``: names of keys that the source left out where they are usually written;
 - ``$shape``: the form that the source's own format used, for writing it back the same way;
 - ``$escaped``: originals of columns whose characters cannot be stored (lone surrogates, NaN);
-- ``$parsed``: what was recovered from texts, or set by a recipe, after the row was read.
+- ``$parsed``: what was recovered from texts, or set by a recipe, after the row was read;
+- ``$tool_names``: what the source calls a tool and its arguments, where they were renamed.
 
 A key of the source that begins with a dollar sign gets a second one.
 """
@@ -25,7 +26,8 @@ from msgspec import Raw
 from adp_schema import jsontext
 from adp_schema.model import Row
 
-RESERVED = ("$null", "$absent", "$shape", "$escaped", "$parsed")
+TOOL_NAMES = "$tool_names"
+RESERVED = ("$null", "$absent", "$shape", "$escaped", "$parsed", TOOL_NAMES)
 
 
 @dataclass
@@ -39,6 +41,7 @@ class Extra:
         absent: the value of ``$absent``.
         escaped: the value of ``$escaped``: column name -> original.
         parsed: the value of ``$parsed``.
+        tool_names: the value of ``$tool_names``.
     """
 
     fields: dict[str, Raw] = field(default_factory=dict)
@@ -47,6 +50,7 @@ class Extra:
     absent: list[str] = field(default_factory=list)
     escaped: dict[str, str] = field(default_factory=dict)
     parsed: dict[str, Any] = field(default_factory=dict)
+    tool_names: dict[str, Any] = field(default_factory=dict)
 
 
 _EMPTY = Extra()
@@ -99,6 +103,7 @@ def unpack(text: str | None) -> Extra:
         absent=reserved.get("$absent") or [],
         escaped=escaped,
         parsed=reserved.get("$parsed") or {},
+        tool_names=reserved.get(TOOL_NAMES) or {},
     )
 
 
@@ -109,8 +114,19 @@ def with_parsed(text: str | None, parsed: Mapping[str, Any]) -> str:
         text: the column.
         parsed: plain values.
     """
+    return with_reserved(text, "$parsed", parsed)
+
+
+def with_reserved(text: str | None, name: str, value: Mapping[str, Any]) -> str:
+    """The column ``extra`` with a reserved key, which it does not have yet.
+
+    Args:
+        text: the column.
+        name: the key.
+        value: plain values.
+    """
     start = "{" if text is None or text == "{}" else text[:-1] + ","
-    return f'{start}"$parsed":{jsontext.text_of(parsed)}}}'
+    return f'{start}"{name}":{jsontext.text_of(value)}}}'
 
 
 def with_changed_columns(text: str | None, before: Mapping[str, Any]) -> str:
@@ -135,10 +151,18 @@ def with_changed_columns(text: str | None, before: Mapping[str, Any]) -> str:
 
 def without_parsed(text: str | None) -> str | None:
     """The column ``extra`` without ``$parsed``; None when nothing else is in it."""
-    if text is None or '"$parsed"' not in text:
+    return without_reserved(text, "$parsed")
+
+
+def without_reserved(text: str | None, name: str) -> str | None:
+    """The column ``extra`` without a reserved key; None when nothing else is in it."""
+    if text is None or f'"{name}"' not in text:
         return text
+    start = text.rfind(f',"{name}":')
+    if start > 0 and jsontext.is_valid(text[start + len(name) + 4 : -1]):
+        return text[:start] + "}"  # it is the last key, as `with_reserved` wrote it
     values = jsontext.decode_object(text.encode("utf-8"))
-    values.pop("$parsed", None)
+    values.pop(name, None)
     return jsontext.text_of(values) if values else None
 
 

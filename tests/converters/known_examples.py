@@ -17,11 +17,7 @@ LINES: dict[str, list[Any]] = {
     ],
     "tau_bench_few_shot": [{"messages_display": "user: hi"}],
     "bfcl_results": [{"id": "simple_0", "model": "m", "category": "simple", "result": []}],
-    "webshop_log": [{"page": "index", "url": "http://x", "goal": {"instruction_text": "buy"}}],
     "mind2web": [{"annotation_id": "1", "confirmed_task": "do", "actions": [{"action_uid": "2"}]}],
-    "nnetnav": [
-        {"id": "1", "task_name": "t", "prompt": "p", "output": "o", "messages": [_USER]}
-    ],
     "android_control": [{"episode_id": 0, "goal": "g", "screenshots": [], "actions": []}],
     "aitw": [{"episode_id": "1", "step_id": 0, "results/action_type": 4, "goal_info": "g"}],
     "omniact": [{"id": "1", "task": "t", "image": "i", "ocr": {}, "box": {}}],
@@ -31,15 +27,16 @@ LINES: dict[str, list[Any]] = {
             "messages": [{"role": "assistant", "content": [{"type": "tool_use", "id": "1"}]}],
         }
     ],
-    "glaive_v2": [{"system": "SYSTEM: s", "chat": "USER: hi"}],
     "alpaca": [{"instruction": "i", "input": "", "output": "o"}],
     "prompt_completion": [{"prompt": "p", "completion": "c"}],
     "apibench": [{"code": "c", "api_call": "f()", "provider": "P", "api_data": {}}],
     "action_studio": [{"unique_trajectory_id": "1", "task_instruction": "t", "conversation": []}],
-    "sage_dialogs": [{"dialog_id": "1", "goal": "g", "turns": [_USER], "target_tools": []}],
+    "tool_catalogue": [
+        {"tool_id": "a_001", "name": "a", "category": "c", "capabilities": [], "inputs": []}
+    ],
     "otlp_metrics": [{"resourceMetrics": [{"scopeMetrics": []}]}],
     "weave": [{"id": "1", "op_name": "weave:///o", "trace_id": "t", "inputs": {}, "summary": {}}],
-    "questions": [{"id": "1", "question": [[_USER]], "function": []}],
+    "questions": [{"query": "q", "api_list": []}],
     "answer_keys": [{"id": "1", "ground_truth": [{"f": {}}]}],
     "scores": [{"task_id": 0, "trial": 0, "reward": 1.0}],
     "predictions": [{"instance_id": "1", "model_name_or_path": "m", "model_patch": "p"}],

@@ -92,7 +92,7 @@ def test_what_is_read_is_not_claimed(name, layout, tmp_path):
 @pytest.mark.parametrize(
     "name",
     [
-        *("hermes_agent", "amp", "openhands_llm_log", "nnetnav"),
+        *("hermes_agent", "amp", "openhands_llm_log"),
         "anthropic_messages",
     ],
 )
@@ -106,9 +106,9 @@ def test_outranks_the_chat_format_that_sees_its_shape(name):
 
 def test_outranks_only_what_it_names():
     assert not outranks(named("weave"), ["openai_chat"])
-    assert not outranks(named("nnetnav"), ["adp_v1"])
-    assert not outranks(named("nnetnav"), ["adp_v1", "openai_chat"])
-    assert not outranks(named("nnetnav"), [])
+    assert not outranks(named("openhands_llm_log"), ["adp_v1"])
+    assert not outranks(named("openhands_llm_log"), ["adp_v1", "openai_chat"])
+    assert not outranks(named("openhands_llm_log"), [])
     assert not outranks(None, ["openai_chat"])
 
 

@@ -74,6 +74,7 @@ class ExportKeywords(TypedDict, total=False):
     settings: Sequence[str] | Mapping[str, Any]
     model: str | None
     branches: Sequence[str] | bool
+    tool_names: Literal["adp", "source"]
 
 
 def export(
@@ -86,7 +87,8 @@ def export(
         to: name of the format, such as ``"openai_chat"``, or of the exporter for a trainer, such
             as ``"trl-sft"``.
         out: folder for the files; it must be empty or absent.
-        **options: any of these; flavour and single are for formats, the last three for trainers.
+        **options: any of these; flavour and single are for formats, settings and model for
+            trainers.
             flavour: way to write the format, where it has several.
             single: write one file of this name instead of one a source file.
             strict: stop at the first loss; of a trainer's file of tokens, refuse to write it when
@@ -97,6 +99,7 @@ def export(
                 format: ``True`` also writes branches that are no runs by themselves, such as
                 alternates, and what preference pairs reject, as records of their own; ``False``
                 leaves all branches out.
+            tool_names: ``"adp"`` or ``"source"``: names of tools and their arguments.
 
     Returns:
         How much was written, and what was not: of a format, what it could not hold; of a trainer,
@@ -119,6 +122,13 @@ def export(
     rows = {name: given.pop(name) for name in words if name in given}
     if for_trainer and "strict" in given:
         rows["strict"] = given.pop("strict")
+    if for_trainer and "tool_names" in given:
+        settings: Any = rows.get("settings", ())
+        name = given.pop("tool_names")
+        is_list = not hasattr(settings, "keys")
+        rows["settings"] = (
+            [*settings, f"tool_names={name}"] if is_list else {**settings, "tool_names": name}
+        )
     wrong = sorted(given if for_trainer else rows)
     if wrong:
         from adp_schema.errors import UsageError

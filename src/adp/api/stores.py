@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +46,7 @@ class ConvertKeywords(TypedDict, total=False):
     follow_links: bool
     dialect: str | None
     recipes: Sequence[str]
+    tool_names: Literal["adp", "source"]
 
 
 def convert(
@@ -69,6 +70,8 @@ def convert(
             follow_links: read also what links lead to that leave the sources.
             dialect: grammar of the actions in texts, or ``none``; None recognises it.
             recipes: files of recipes that describe data sets.
+            tool_names: ``"adp"`` gives tools the names that harnesses agree on (terminal, python,
+                file_editor, finish and others); those of the source come back on export.
 
     Returns:
         The store. ``store.manifest.counts`` says what became of the records.

@@ -10,7 +10,7 @@ import typer
 
 from adp.cli.losses_text import print_losses
 from adp.cli.manifest_text import equation, row_counts, stored, summary, top
-from adp.cli.options import DialectName, FollowLinks, JsonCounts, Workers
+from adp.cli.options import DialectName, FollowLinks, JsonCounts, NamesOfTools, Workers
 from adp.cli.parsed_text import parsed_lines
 from adp.cli.text import (
     console,
@@ -80,6 +80,7 @@ def convert(
     ] = None,
     follow_links: FollowLinks = False,
     dialect: DialectName = None,
+    tool_names: NamesOfTools = None,
     max_record_bytes: MaxRecordBytes = RECORD_BYTES,
     max_depth: MaxDepth = MAX_DEPTH,
     max_decompressed_bytes: MaxDecompressedBytes = FILE_BYTES,
@@ -94,17 +95,13 @@ def convert(
     that lead out of them are not followed.
     """
     options = run.ConvertOptions(
-        format=format_name,
-        workers=workers,
-        strict=strict,
-        keep_raw=keep_raw,
-        dataset=dataset,
-        license=license_name,
+        *(format_name, workers, strict, keep_raw, dataset, license_name),
         limits=ConvertLimits(max_record_bytes, max_depth, max_decompressed_bytes),
         since=since,
         follow_links=follow_links,
         dialect=dialect,
         recipes=tuple(recipe or ()),
+        tool_names=tool_names or "source",
     )
     if not as_json:
         list_sessions(sources)

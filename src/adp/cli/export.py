@@ -10,7 +10,7 @@ import typer
 
 from adp.cli.losses_text import print_losses
 from adp.cli.manifest_text import top
-from adp.cli.options import JsonReport, StorePath
+from adp.cli.options import JsonReport, NamesOfTools, StorePath
 from adp.cli.text import counted, epilog, print_json, progress_bar, say
 from adp.converters.branches import LONELY
 from adp.converters.export import ExportReport
@@ -65,6 +65,7 @@ def export(
         typer.Option("--set", metavar="NAME=VALUE", help="Trainers: an option, as expand=true."),
     ] = None,
     system_prompt: SystemPrompt = None,
+    tool_names: NamesOfTools = None,
     branches: Branches = None,
     no_branches: NoBranches = False,
     flavour: Flavour = None,
@@ -91,6 +92,7 @@ def export(
         if flavour is not None or single is not None:
             raise UsageError(f"{to} is for a trainer; leave out --flavour and --single")
         given = [*(settings or []), *_prompt_setting(system_prompt)]
+        given += [f"tool_names={tool_names}"] if tool_names else []
         asked = (store, to, out, given, model, branches or [])
         _rows(*asked, strict=strict, as_json=as_json)
         return
@@ -103,7 +105,8 @@ def export(
     with progress_bar("exporting", "trajectories", quiet=as_json) as progress:
         report = write(
             store, to, out, flavour=flavour, single=single, strict=strict,
-            branches=True if branches else False if no_branches else None, progress=progress
+            branches=True if branches else False if no_branches else None,
+            tool_names=tool_names, progress=progress,
         )  # fmt: skip
     if as_json:
         print_json(asdict(report))

@@ -52,8 +52,11 @@ def print_sizes(manifest: Manifest) -> None:
 
 
 def row_counts(manifest: Manifest) -> str:
-    """How many trajectories, steps, calls and observations there are."""
-    return ", ".join(counted(manifest.rows(table), *noun) for table, noun in _NOUNS.items())
+    """How many trajectories, steps, calls and observations there are; or tasks without runs."""
+    counts = [counted(manifest.rows(table), *noun) for table, noun in _NOUNS.items()]
+    if (tasks := manifest.rows("tasks")) and not manifest.rows("trajectories"):
+        counts = [counted(tasks, "task", "tasks"), *counts[:1]]
+    return ", ".join(counts)
 
 
 def top(title: str, counts: dict[str, int]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -28,6 +28,13 @@ DialectName = Annotated[
     typer.Option(
         "--dialect", metavar="NAME",
         help="Grammar of the actions in texts, or none; see: adp formats --dialects.",
+    ),
+]  # fmt: skip
+NamesOfTools = Annotated[
+    Literal["adp", "source"] | None,
+    typer.Option(
+        "--tool-names", metavar="NAMES",
+        help="Names of tools: adp (terminal, python, file_editor, finish, ...) or source.",
     ),
 ]  # fmt: skip
 Count = Annotated[int, typer.Option("-n", min=1, help="How many.")]

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypedDict, Unpack
 
 from adp.converters import json_layout as styles
 from adp.converters.branches import count
@@ -40,6 +40,7 @@ from adp.converters.session_writers.names import NamedRun
 from adp.converters.trajectories_by_file import NAMING, TrajectoryFiles
 from adp.converters.user_format import check_written
 from adp.core.progress import Progress, Silent
+from adp.core.tool_names.runs import ToolNaming
 from adp.stores.locks import alone
 from adp_schema.errors import (
     ConversionLossError,
@@ -73,24 +74,11 @@ class ExportReport:
     next: str | None = None
 
 
-@alone
-def export(
-    store: Store,
-    to: str,
-    out: str,
-    *,
-    flavour: str | None = None,
-    single: str | None = None,
-    strict: bool = False,
-    branches: bool | None = None,
-    progress: Progress | None = None,
-) -> ExportReport:
-    """Write the trajectories of a store as files of a format.
+@dataclass(frozen=True)
+class RecordOptions:
+    """How the records of a format are written.
 
-    Args:
-        store: the store.
-        to: name of the format.
-        out: folder for the files; it must be empty or absent.
+    Attributes:
         flavour: way to write it, where the format has several.
         single: write one file of this name instead of one a source file.
         strict: stop at the first loss.
@@ -99,7 +87,45 @@ def export(
             are runs (`adp.converters.branches.WHOLE`); the others, and rejected sides of
             preference pairs, are left out, which is a loss. True: all of them. False: no branch
             is written, in no place, and that is no loss.
+        tool_names: names of tools and their arguments: ``adp`` for those of the Agent Data
+            Protocol, ``source`` for those of the source. None leaves those of the store, but gives
+            the format that a trajectory came from the names that it had.
+    """
+
+    flavour: str | None = None
+    single: str | None = None
+    strict: bool = False
+    branches: bool | None = None
+    tool_names: ToolNaming | None = None
+
+
+class RecordKeywords(TypedDict, total=False):
+    """The fields of `RecordOptions` as keywords."""
+
+    flavour: str | None
+    single: str | None
+    strict: bool
+    branches: bool | None
+    tool_names: ToolNaming | None
+
+
+@alone
+def export(
+    store: Store,
+    to: str,
+    out: str,
+    *,
+    progress: Progress | None = None,
+    **given: Unpack[RecordKeywords],
+) -> ExportReport:
+    """Write the trajectories of a store as files of a format.
+
+    Args:
+        store: the store.
+        to: name of the format.
+        out: folder for the files; it must be empty or absent.
         progress: told how far it is, in trajectories.
+        **given: any of the fields of `RecordOptions`, which says what each one is.
 
     Raises:
         UsageError: there is no such format or flavour, or it cannot be put into a single file.
@@ -107,9 +133,11 @@ def export(
         StoreError: two files of the store would get the same name.
         ConversionLossError: with ``strict``, the format cannot hold something.
     """
+    options = RecordOptions(**given)
+    single, strict, branches = options.single, options.strict, options.branches
     converter = formats.get(to)
     check_written(converter)
-    _check_flavour(converter, flavour)
+    _check_flavour(converter, options.flavour)
     _check_single(converter, single)
     folder = Path(out)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -124,8 +152,7 @@ def export(
         columns=len(NamedRun._fields) if names_files(converter) else NAMING,
     )
     reporter.total(store.manifest.counts.trajectories - files.left_out)
-    pairs = RecordPairs(store.scan("pairs").collect().to_arrow() if store.files("pairs") else None)
-    writer = RecordWriter(converter, losses, flavour=flavour, pairs=pairs, rows=branches is True)
+    writer = _writer(store, converter, losses, options)
     program = PROGRAMS.get(converter.name)
     targets = target_names(files.names, converter, sources, single)
     try:
@@ -154,6 +181,20 @@ def export(
     report.branches_left_out = files.left_out + writer.left_out
     report.losses = dict(sorted(losses.counts.items()))
     return report
+
+
+def _writer(
+    store: Store, converter: Converter, losses: Losses, options: RecordOptions
+) -> RecordWriter:
+    """What makes records of the trajectories of a store."""
+    pairs = RecordPairs(store.scan("pairs").collect().to_arrow() if store.files("pairs") else None)
+    return RecordWriter(
+        *(converter, losses),
+        flavour=options.flavour,
+        pairs=pairs,
+        rows=options.branches is True,
+        naming=options.tool_names,
+    )
 
 
 def stop_at_loss(losses: Losses, strict: bool, of: str | None, converter: Converter) -> None:

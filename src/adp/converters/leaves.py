@@ -97,6 +97,8 @@ def encode_record(record: Any) -> bytes:
 
 def with_value(record: Any, keys: tuple[str | int, ...], value: Any) -> Any:
     """A copy of a record with another value in one place."""
+    if not keys:
+        return value
     changed = child = copy.deepcopy(record)
     for key in keys[:-1]:
         child = child[key]

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from adp.converters import framing
 from adp.converters.database_plan import plan_database
-from adp.converters.datasets.catalogue import data_set_name, recognise
+from adp.converters.datasets.catalogue import data_set_name, recognise, texts_of
 from adp.converters.files.detect import detect, layout
 from adp.converters.files.limits import ConvertLimits
 from adp.converters.files.streams import InputStream
@@ -295,7 +295,8 @@ def _recognise(item: InputFile, head: list[Frame], choice: _Choice) -> tuple[str
             match = converter.sniff(record)
             best[converter.name] = max(best.get(converter.name, Match.NO), match)
     top = max(best.values(), default=Match.NO)
-    name = recognise(rows, item, choice.recipes, top, is_log=_is_log(best, top))
+    is_log = _is_log(best, top)
+    name = recognise(rows or texts_of(head), item, choice.recipes, top, is_log=is_log)
     if name is not None:
         return name, "recognised by its recipe"
     known = _known(item) if top < Match.STAMP else None

@@ -17,6 +17,7 @@ from adp.converters.programs import PROGRAMS
 from adp.converters.text_calls.restore import restore
 from adp.converters.unwritten_columns import report_columns
 from adp.converters.via_atif import ATIF, without_made
+from adp.core.tool_names.runs import ToolNaming, rename_tools
 from adp_schema.losses import Losses
 from adp_schema.model import Pair, Step, Trajectory
 from adp_schema.protocols import Converter
@@ -37,6 +38,8 @@ class RecordWriter:
         pairs: the preference pairs of the store.
         rows: whether branches and rejected sides that make no sense by themselves become records
             of their own, too. By default they are left out, and reported.
+        naming: names that tools get. None leaves those of the store, but gives the format that a
+            trajectory came from the names that it had.
 
     Attributes:
         left_out: trajectories that no record holds.
@@ -50,12 +53,14 @@ class RecordWriter:
         flavour: str | None = None,
         pairs: RecordPairs | None = None,
         rows: bool = False,
+        naming: ToolNaming | None = None,
     ) -> None:
         self._converter = converter
         self._losses = losses
         self._words = () if flavour is None else (flavour,)
         self._pairs = RecordPairs() if pairs is None else pairs
         self._rows = rows
+        self._naming = naming
         self._gone: set[str | None] = set()
         self._places: dict[str | None, int] = {}
         self._siblings: Counter[str | None] = Counter()
@@ -73,8 +78,7 @@ class RecordWriter:
             if self._converter.name != ATIF:
                 without_made(trajectory)
             self._pairs.hang(trajectory)
-            if trajectory.source_format == self._converter.name:
-                restore(trajectory, self._losses)
+            self._restore(trajectory)
             reason = None if self._rows else self._no_row(trajectory)
             if reason is None and self._is_empty(trajectory):
                 record = None
@@ -87,6 +91,14 @@ class RecordWriter:
                 record = None
                 self._leave_out(trajectory, reason)
             yield trajectory, record
+
+    def _restore(self, trajectory: Trajectory) -> None:
+        """Give a trajectory back the texts and the names of tools that its source had."""
+        if trajectory.source_format == self._converter.name:
+            rename_tools(trajectory, "source")
+            restore(trajectory, self._losses)
+        if self._naming is not None:
+            rename_tools(trajectory, self._naming)
 
     def _numbered(self, trajectories: Iterable[Trajectory]) -> Iterator[Trajectory]:
         """Note which of its parent's branches each one is."""

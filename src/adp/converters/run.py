@@ -24,7 +24,7 @@ from adp.converters.hub_source import bring
 from adp.converters.inputs import Inputs, collect, collect_below
 from adp.converters.plan import ConvertPlan, choose, make_plan
 from adp.converters.planned_file import PlannedFile
-from adp.converters.registry import formats
+from adp.converters.registry import formats, stored_name
 from adp.converters.renumber import renumber_repeats
 from adp.converters.session_folders import resolve
 from adp.converters.shard import ConvertJob, convert_shard
@@ -32,6 +32,7 @@ from adp.converters.shard_result import ShardResult
 from adp.converters.since import earlier, near_changes, only_new, untouched
 from adp.converters.unread_files import by_kind
 from adp.core.progress import Progress, Silent
+from adp.core.tool_names.runs import ToolNaming
 from adp.stores.locks import alone
 from adp.stores.staged import StagedRun, check_free
 from adp.stores.staged import versions as staged_versions
@@ -57,6 +58,8 @@ class ConvertOptions:
         follow_links: read also what links lead to that leave the sources.
         dialect: grammar of the actions in texts; None recognises it, ``none`` leaves texts alone.
         recipes: files of recipes that describe data sets, beside those of the package.
+        tool_names: names of tools and their arguments: ``source`` or ``adp``, those of the Agent
+            Data Protocol, from which those of the source come back.
     """
 
     format: str | None = None
@@ -70,6 +73,7 @@ class ConvertOptions:
     follow_links: bool = False
     dialect: str | None = None
     recipes: Sequence[str] = ()
+    tool_names: ToolNaming = "source"
 
     def kept(self) -> dict[str, Any]:
         """What the lineage says of them: those that the user chose and the store depends on.
@@ -78,6 +82,8 @@ class ConvertOptions:
         """
         named = ("format", "strict", "keep_raw", "dataset", "license", "follow_links", "dialect")
         chosen = {name: getattr(self, name) for name in named}
+        if self.tool_names != "source":
+            chosen["tool_names"] = self.tool_names
         if self.format:
             chosen["format"] = formats.get(self.format).name
         if self.recipes:
@@ -219,6 +225,7 @@ def _jobs(store: str, plan: ConvertPlan, options: ConvertOptions) -> list[Conver
             strict=options.strict,
             limits=options.limits,
             is_sole=len(plan.files) == 1,
+            rename=options.tool_names == "adp",
             dialects={
                 file: (plan.files[file].dialect, plan.files[file].dialect_is_found)
                 for file, _ in shard
@@ -290,8 +297,8 @@ def _write_sources(
 
 def _style(file: PlannedFile) -> dict[str, Any]:
     """The layout of a file, and the format of its rows where a recipe of another name read it."""
-    stored = getattr(formats.get(file.format), "stored_as", "") if file.format else ""
-    return {**file.style, "rows_of": stored} if stored not in ("", file.format_name) else file.style
+    stored = stored_name(formats.get(file.format)) if file.format else None
+    return file.style if stored == file.format_name else {**file.style, "rows_of": stored}
 
 
 def _source_row(

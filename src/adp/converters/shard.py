@@ -27,6 +27,7 @@ from adp.converters.text_calls.by_run import ParserByRun
 from adp.converters.text_calls.of_file import BY_RUN
 from adp.converters.text_calls.registry import dialect
 from adp.converters.user_format import UserFormat
+from adp.core.tool_names.runs import rename_rows
 from adp_schema import jsontext
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.errors import ChangedInputError, ConversionLossError, RecordError, SchemaError
@@ -55,6 +56,7 @@ class ConvertJob:
         limits: limits of the conversion.
         is_sole: whether there is no other file than its; one that changes then ends the run.
         dialects: index of a file -> the dialect of its texts, and whether it was found there.
+        rename: give tools the names of the Agent Data Protocol.
     """
 
     index: int
@@ -67,6 +69,7 @@ class ConvertJob:
     limits: ConvertLimits
     is_sole: bool = False
     dialects: dict[int, tuple[str, bool]] = field(default_factory=dict)
+    rename: bool = False
 
     def without(self, change: ChangedInputError) -> ConvertJob:
         """The same, but a file is rejected, and so are those that belong together with it."""
@@ -284,6 +287,8 @@ class _Worker:
                 self.parser.change_record(self.builder)
             if (complete := getattr(converter, "complete", None)) is not None:
                 complete(self.builder)
+            if self.job.rename:
+                self.builder.change(rename_rows)
             if isinstance(converter, UserFormat):
                 self.builder.check_record()
         except SkipRecordError as skip:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from adp.core.tool_names.runs import ToolNaming, rename_tools
 from adp.rendering.chat import Chat, Message, PairChats, chats_of
 from adp.stores.step_labels import SUBOPTIMAL
 from adp_schema.errors import StoreError
@@ -21,26 +22,32 @@ class BadPair:
     reason: str
 
 
-def pairs_of(store: Store) -> Iterator[PairChats | BadPair]:
-    """All pairs of a store, in order of their ids."""
+def pairs_of(store: Store, naming: ToolNaming | None = None) -> Iterator[PairChats | BadPair]:
+    """All pairs of a store, in order of their ids.
+
+    Args:
+        store: the store.
+        naming: names that tools get; None leaves those of the store.
+    """
     for pair in to_models(store.scan("pairs").sort("pair_id").collect().to_arrow(), Pair):
-        yield pair_chats(store, pair)
+        yield pair_chats(store, pair, naming)
 
 
-def pair_chats(store: Store, pair: Pair) -> PairChats | BadPair:
+def pair_chats(store: Store, pair: Pair, naming: ToolNaming | None = None) -> PairChats | BadPair:
     """Look up what a pair refers to.
 
     Args:
         store: holds the trajectories of both sides.
         pair: a row of its table ``pairs``.
+        naming: names that tools get; None leaves those of the store.
     """
     name = pair.pair_id or ""
     level = pair.level or ""
     try:
         places = (pair.chosen_id, pair.chosen_from, pair.chosen_to)
-        chosen = _side(store, places, pair.chosen_mask, level)
+        chosen = _side(store, naming, places, pair.chosen_mask, level)
         places = (pair.rejected_id, pair.rejected_from, pair.rejected_to)
-        rejected = _side(store, places, pair.rejected_mask, level, worse=True)
+        rejected = _side(store, naming, places, pair.rejected_mask, level, worse=True)
     except StoreError as error:
         return BadPair(name, str(error))
     for side, chat in (("chosen", chosen), ("rejected", rejected)):
@@ -58,6 +65,7 @@ def pair_chats(store: Store, pair: Pair) -> PairChats | BadPair:
 
 def _side(
     store: Store,
+    naming: ToolNaming | None,
     places: tuple[str | None, int | None, int | None],
     mask: str | None,
     level: str,
@@ -73,6 +81,8 @@ def _side(
     if trajectory_id is None:
         raise StoreError("a side names no trajectory")
     trajectory = store.get(trajectory_id, resolve=True, exact=True)
+    if naming is not None:
+        rename_tools(trajectory, naming)
     begin = first or 0
     if level == "step":
         for step in trajectory.steps:
@@ -109,4 +119,4 @@ def _shared(chosen: Chat, rejected: Chat) -> int:
 
 def _bare(message: Message) -> Message:
     """A message without what does not reach the prompt."""
-    return replace(message, step=0, weight=0.0)
+    return replace(message, step=0, weight=0.0, page=None)

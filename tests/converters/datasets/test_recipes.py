@@ -59,16 +59,26 @@ def test_examples_are_recognised_and_read(path, tmp_path):
 
 
 def rebuilt_texts(reading) -> set[str]:
-    """Texts that were cut into turns, put together again from the turns of each run."""
-    texts: dict[str, list[tuple[int, int, str]]] = {}
+    """Texts that were cut into turns, put together again from the turns of each run.
+
+    Runs that stand in one text have its name and a number as their id.
+    """
+    names = {
+        row["trajectory_id"]: re.sub(r"_\d+$", "", row["source_id"] or "")
+        for row in reading.rows["trajectories"]
+    }
+    texts: dict[str, list[tuple[int, int, int, str]]] = {}
     for table in ("steps", "observations"):
         for row in reading.rows[table]:
             fields = extra_column.unpack(row["extra"]).fields
-            if "cut" in fields:
-                before, after = json.loads(bytes(fields["cut"]))
-                place = (row["step"], row.get("order", -1) if table == "observations" else -1)
-                text = before + (row["text"] or "") + after
-                texts.setdefault(row["trajectory_id"], []).append((*place, text))
+            before, after = json.loads(bytes(fields["cut"])) if "cut" in fields else ("", "")
+            run = row["trajectory_id"]
+            key = f"{run} cut" if "cut" in fields else run
+            place = (row["step"], row.get("order", -1) if table == "observations" else -1)
+            text = before + (row["text"] or "") + after
+            texts.setdefault(key, []).append((0, *place, text))
+            number = list(names).index(run)
+            texts.setdefault(names[run], []).append((number, *place, text))
     return {"".join(text for *_, text in sorted(parts)) for parts in texts.values()}
 
 

@@ -6,10 +6,13 @@ import csv
 import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import adp
 from adp.rollouts.collecting.collect import alone, collect_now
 from adp.rollouts.collecting.settings import CollectSettings
 from adp.rollouts.collecting.task_files import read_task_file, task_of
@@ -211,3 +214,44 @@ def test_equal_records_and_columns_of_other_names_are_told(tmp_path):
     (note,) = task_file.notes
     assert note.endswith("kept in extra: 'solution'")
     assert json.loads(task_file.tasks[0].extra) == {"solution": 1}
+
+
+VERL = {
+    "data_source": "bridges", "ability": "qa",
+    "prompt": [{"role": "user", "content": "Use tools. How long is it?"}],
+    "reward_model": {"style": "rule", "ground_truth": ["464 m"]},
+    "extra_info": {"index": 3, "split": "test", "question": "How long is it?"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("ending", ["parquet", "jsonl"])
+def test_rows_of_verl(ending, tmp_path):
+    rows = [VERL, {**VERL, "extra_info": {"index": 4}, "reward_model": {"ground_truth": ["5"]}}]
+    path = tmp_path / f"valid.{ending}"
+    if ending == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    first, second = read_task_file(path).tasks
+    assert (first.task_id, first.split) == ("bridges_test_3", "test")
+    assert first.instruction == "How long is it?"
+    assert json.loads(first.answers) == ["464 m"]
+    assert json.loads(first.extra)["extra_info"]["question"] == "How long is it?"
+    assert (second.task_id, second.instruction) == ("bridges_4", "Use tools. How long is it?")
+    assert json.loads(second.answers) == ["5"]
+
+
+def test_a_file_that_is_no_parquet(tmp_path):
+    (tmp_path / "x.parquet").write_bytes(b"PAR1 no")
+    with pytest.raises(InputError, match="no Parquet file that can be read"):
+        read_task_file(tmp_path / "x.parquet")
+
+
+def test_the_tasks_of_a_store_without_runs(tmp_path):
+    path = tmp_path / "valid.jsonl"
+    path.write_text(json.dumps(VERL) + "\n", "utf-8")
+    store = adp.convert([str(path)], str(tmp_path / "store"))
+    (task,) = read_tasks(store.root, KIND, None).tasks
+    assert task.instruction == "How long is it?"
+    assert task.dataset == store.manifest.datasets.popitem()[0]
+

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from msgspec import Raw
@@ -91,13 +92,30 @@ def act(row: DatasetRow, source: SourceObject, spec: ActionSpec) -> StepDraft | 
         step.parts.reasoning(row.builder.text(thought))
     if text is not None:
         step.parts.text(row.builder.text(text))
-        if spec.code is not None and text:
-            span = (0, len(text))
-            add_call(step, TurnCall(spec.code, text, kind="code", language=spec.code, span=span))
-            step.columns["prose"] = ""
+        if (worded := _worded_call(text, spec)) is not None:
+            add_call(step, worded)
+            start, end = worded.span or (0, 0)
+            step.columns["prose"] = (text[:start] + text[end:]).strip()
     if call is not None:
         add_call(step, call)
     return step
+
+
+def _worded_call(text: str, spec: ActionSpec) -> TurnCall | None:
+    """The call that words are: one of some forms, or a program."""
+    for pattern in spec.patterns:
+        match = re.match(pattern.regex, text)
+        if match is None:
+            continue
+        if pattern.code is not None:
+            name = pattern.name or pattern.code
+            return TurnCall(name, match["code"], kind="code", language=pattern.code,
+                            span=match.span())  # fmt: skip
+        given = {key: value for key, value in match.groupdict().items() if value is not None}
+        return TurnCall(pattern.name, given, kind=spec.kind, span=match.span())
+    if spec.code is None or not text:
+        return None
+    return TurnCall(spec.code, text, kind="code", language=spec.code, span=(0, len(text)))
 
 
 def _call(source: SourceObject, spec: ActionSpec) -> TurnCall | None:
@@ -110,6 +128,8 @@ def _call(source: SourceObject, spec: ActionSpec) -> TurnCall | None:
         if jsontext.first_byte(raw) != BRACE:
             text = take_text(source, spec.call)
             return TurnCall(text, None, kind=spec.kind)
+        if spec.name is not None and look(source, f"{spec.call}.{spec.name}") is None:
+            return None
         inner = SourceObject(take(source, spec.call) or raw, spec.call, source.losses)
     if spec.name is None:
         if spec.call is None:

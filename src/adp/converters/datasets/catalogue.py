@@ -6,7 +6,7 @@ To recognise a file, only the part ``match`` of each is read. A recipe is checke
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING
 from msgspec import Raw
 
 from adp.converters.datasets.match import RowTest, tests_of
+from adp_schema import jsontext
 from adp_schema.errors import AmbiguousFormatError, UsageError
 from adp_schema.protocols import Match
 
 if TYPE_CHECKING:
     from adp.converters.datasets.dataset_format import DatasetFormat
+    from adp.converters.frames import Frame
     from adp.converters.inputs import InputFile
 
 OF_USER = "recipe:"
@@ -44,7 +46,12 @@ class RecipeSignature:
     tests: tuple[RowTest, ...]
 
     def priority(
-        self, rows: Sequence[Mapping[str, Raw]], source_file: str, *, is_known: bool
+        self,
+        rows: Sequence[Mapping[str, Raw]],
+        source_file: str,
+        *,
+        is_known: bool,
+        is_log: bool = False,
     ) -> int | None:
         """How special the test is that holds of some row of a file; None when none does.
 
@@ -52,11 +59,14 @@ class RecipeSignature:
             rows: its rows.
             source_file: its path.
             is_known: whether a format recognises the file.
+            is_log: whether it is surely the log of a session.
         """
         usable = [
             test
             for test in self.tests
-            if test.fits_file(source_file) and not (is_known and test.gives_way)
+            if test.fits_file(source_file)
+            and not (is_known and test.gives_way)
+            and (test.logs or not is_log)
         ]
         held = [test.priority for test in usable if test.fits_rows(rows)]
         return max(held, default=None)
@@ -133,7 +143,7 @@ def recognise(
         item: the file.
         given: names of the recipes that the user gave; they go before the others.
         level: how surely a format recognises it.
-        is_log: whether it is surely the log of a session, which no recipe of the package is of.
+        is_log: whether it is surely the log of a session, which few recipes of the package are of.
 
     Raises:
         AmbiguousFormatError: two recipes fit, and none of them says that it is the more special.
@@ -144,10 +154,10 @@ def recognise(
     if len(fitting) > 1:
         both = " and ".join(paths[name] for name in fitting)
         raise AmbiguousFormatError(f"{item.label}: the recipes {both} fit; give one of them")
-    if fitting or is_log or not rows:
+    if fitting or not rows:
         return fitting[0] if fitting else None
     held = {
-        it.name: it.priority(rows, item.source_file, is_known=level > Match.NO)
+        it.name: it.priority(rows, item.source_file, is_known=level > Match.NO, is_log=is_log)
         for it in signatures()
     }
     best = max((level for level in held.values() if level is not None), default=None)
@@ -158,6 +168,15 @@ def recognise(
             "with --from, or give the more special one a higher priority under match"
         )
     return chosen[0] if chosen else None
+
+
+def texts_of(head: Iterable[Frame]) -> list[dict[str, Raw]]:
+    """Records that are strings, as recipes see them: under the key ``text``."""
+    return [
+        {"text": Raw(frame.data)}
+        for frame in head
+        if not frame.error and frame.data[:1] == b'"' and jsontext.is_valid(frame.data)
+    ]
 
 
 def data_set_name(format_name: str | None) -> str | None:

@@ -31,7 +31,7 @@ from adp.converters.kit.drafts import TrajectoryDraft, emit, merge_extra
 from adp.converters.kit.lines import log_lines
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.preference.read import pair_of
-from adp.converters.reading import BRACE, BRACKET
+from adp.converters.reading import BRACE, BRACKET, QUOTE
 from adp.converters.text_calls.of_file import BY_RUN
 from adp_schema import jsontext
 from adp_schema.builder import RowBuilder
@@ -143,8 +143,13 @@ class _Reading:
                 self._drop_steps(row)
                 for group in self._groups(row):
                     single = self._row(SourceObject(None, "$", self.losses), [], group.name or "")
-                    steps.read(single, group)
-                    self._finish(single, [it.copy() for it in group.rows])
+                    views = [it.copy() for it in group.rows]
+                    if self.recipe.hook is not None:
+                        single.rows = group.rows
+                        self._by_hook(single)
+                    else:
+                        steps.read(single, group)
+                    self._finish(single, views)
             else:
                 self._read(row)
         if not self.made:
@@ -205,6 +210,10 @@ class _Reading:
                 yield self._row(SourceObject(None, "$", self.losses), [source])
             else:
                 yield self._row(source, [])
+        elif jsontext.first_byte(data) == QUOTE:
+            row = self._row(SourceObject(None, "$", self.losses), [])
+            row.source.values = {"text": Raw(data)}
+            yield row
         else:
             raise RecordError("expected an object")
 
@@ -217,7 +226,7 @@ class _Reading:
         self.around = cut.around
         for key, path, raw in cut.rows:
             row = self._row(messages.item_object(raw, path, self._bare()), [], key)
-            if jsontext.first_byte(raw) == BRACKET:
+            if jsontext.first_byte(raw) == BRACKET and self.recipe.reader != "tasks":
                 row.source = SourceObject(None, path, self.losses)
                 row.rows = [
                     messages.item_object(it, f"{path}[{n}]", row)
@@ -242,11 +251,16 @@ class _Reading:
         self._set(row, late=False)
         row.source = source
         if self.recipe.hook is not None:
-            hook = import_module(f"adp.converters.datasets.hooks.{self.recipe.hook}")
-            row.add(hook.turns(row))
+            self._by_hook(row)
         else:
             _FAMILIES[self.recipe.reader](row)
         self._finish(row, [copy])
+
+    def _by_hook(self, row: DatasetRow) -> None:
+        hook = import_module(f"adp.converters.datasets.hooks.{self.recipe.hook}")
+        row.add(hook.turns(row))
+        if not row.run.steps:
+            raise RecordError("there is nothing that was said, seen or done")
 
     def _view(self, row: DatasetRow) -> SourceObject:
         """What fields are looked up in: the row as it is, or the list that it is."""

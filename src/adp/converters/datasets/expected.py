@@ -1,12 +1,14 @@
 """Expected calls of tasks, in one shape: a list of objects with a name and arguments.
 
 Sources write ``{"Action": ..., "Action_Input": ...}``, one object in place of a list, a batch of
-calls, or ``f(a, b)``. What is in no known shape stays in the row and is no expected call.
+calls, ``f(a, b)``, or names alone. What is in no known shape stays in the row and is no expected
+call.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +18,7 @@ from adp_schema import jsontext
 
 _NAMES = ("name", "Action", "action", "api_name", "tool")
 _ARGUMENTS = ("arguments", "Action_Input", "action_input", "parameters", "param_dict", "kwargs")
+_NAME = re.compile(r"[A-Za-z_][\w.-]*")
 _BATCH = "function_call_batch"
 
 
@@ -29,6 +32,9 @@ def expected_calls(value: Any, names: Mapping[str, Sequence[str]]) -> str | None
     items = value if isinstance(value, list) else [value]
     if len(items) == 1 and isinstance(items[0], dict) and items[0].get("type") == _BATCH:
         items = items[0].get("calls") or []
+    if items and all(isinstance(item, str) and _NAME.fullmatch(item) for item in items):
+        # Names alone, in the order in which a right run calls them.
+        return jsontext.text_of([{"name": name, "arguments": {}} for name in items])
     calls = [_call(item, names) for item in items]
     if not calls or any(call is None for call in calls):
         return None

@@ -33,6 +33,7 @@ class RowTest:
         priority: the higher one is taken of two recipes.
         gives_way: whether any format that recognises the file goes before.
         every: whether it must hold of all rows that are looked at.
+        logs: whether it is tried on what is surely the log of a session, too.
     """
 
     keys: frozenset[str] = frozenset()
@@ -43,6 +44,7 @@ class RowTest:
     priority: int = 0
     gives_way: bool = False
     every: bool = False
+    logs: bool = False
 
     def fits_file(self, source_file: str) -> bool:
         """Whether the path of a file fits."""
@@ -91,6 +93,7 @@ def tests_of(given: Any) -> tuple[RowTest, ...]:
             priority=it.get("priority") or 0,
             gives_way=bool(it.get("gives_way")),
             every=bool(it.get("every")),
+            logs=bool(it.get("logs")),
         )
         for it in (given if isinstance(given, list) else [given] if given else [])
     )

@@ -67,8 +67,12 @@ def _add(recipe: DatasetRecipe, trajectory: Columns, row: DatasetRow, builder: R
         task = tasks.task_columns(row)
         task_id = task.get("task_id") or trajectory.get("task_id")
         if task_id is not None:
+            before["task"] = None  # so that its own format does not miss a place for it
             if trajectory.get("task_id") is None:
                 before["task_id"], trajectory["task_id"] = None, task_id
             builder.task({**task, "task_id": trajectory["task_id"]})
+            for made_task in builder.made("tasks"):  # the run that they belong to is written
+                made_task.setdefault("seq", trajectory["seq"])
+                made_task.setdefault("trajectory_id", trajectory["trajectory_id"])
     if before:
         trajectory["extra"] = with_changed_columns(trajectory.get("extra"), before)

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from adp.converters.datasets.spec_types import Path, Paths, Spec, Words
+from adp.converters.datasets.spec_types import Path, Paths, Regex, Spec, Words
 from adp.core.options import OptionsModel
 
 TurnKind = Literal["system", "user", "agent", "result", "call", "merged", "environment"]
@@ -41,10 +41,20 @@ class MessagesSpec(OptionsModel):
     """Role -> what it is, beside the usual ones."""
     system: Paths = ()
     """Paths of a system prompt that stands outside of the list."""
+    images: Paths = ()
+    """Paths of pictures outside of the list, which the first turn of the user shows."""
+    weight: Words = ()
+    """Keys that say whether a turn is trained, beside the usual ones."""
     merged: MergedCall | None = None
     """Turns that are a call with its result: those of the role ``merged``."""
     calls: Words = ("tool_calls", "function_calls")
     """Keys of the calls of a turn."""
+    call_name: Words = ()
+    """Keys of the tool in a call, beside the usual ones."""
+    call_arguments: Words = ()
+    """Keys of the arguments of a call, beside the usual ones."""
+    result_text: Regex | None = None
+    """What is found in the words of a user that are the result of the calls before them."""
     drop_nulls: bool = False
     """Whether arguments that are null belong to other tools, and are left out."""
     join_calls: bool = True
@@ -87,8 +97,9 @@ class ColumnsSpec(OptionsModel):
     """The better answer: a text, a message or a list of messages."""
     rejected: Path | None = None
     """The worse one, which becomes a branch and a preference pair."""
-    completions: Path | None = None
-    """A list of answers to one prompt: the first is the run, the others are branches of it."""
+    completions: Paths = ()
+    """A list of answers to one prompt, or columns of one each: the first is the run, the others
+    are branches of it."""
 
 
 class ObservationSpec(OptionsModel):
@@ -116,6 +127,17 @@ class ObservationSpec(OptionsModel):
     """Reward that came with it."""
 
 
+class ActionPattern(OptionsModel):
+    """A form of actions that are words."""
+
+    regex: Regex
+    """What the words are, from their beginning; named groups are the arguments of the call."""
+    name: str | None = None
+    """Name of the tool; without it that of the language."""
+    code: Literal["bash", "python", "sql"] | None = None
+    """The group ``code`` is a program in this language."""
+
+
 class ActionSpec(OptionsModel):
     """Where the action of a step stands."""
 
@@ -130,6 +152,8 @@ class ActionSpec(OptionsModel):
     """Its arguments: a key of ``call``, or of the row; without it all other keys of ``call``."""
     code: Literal["bash", "python", "sql"] | None = None
     """The words are a program in this language."""
+    patterns: tuple[ActionPattern, ...] = ()
+    """Forms of the words that are looked for before ``code``; the first that fits counts."""
     kind: Literal["function", "gui", "mcp"] = "function"
     """Kind of the calls."""
     reasoning: Paths = ()

@@ -48,6 +48,8 @@ class MatchSpec(OptionsModel):
     """Whether any format that recognises the file goes before; for keys that many rows have."""
     every: bool = False
     """Whether it must hold of all rows that are looked at, not of one."""
+    logs: bool = False
+    """Whether it is tried on files that are surely logs of sessions, too."""
 
 
 class DropRule(OptionsModel):
@@ -75,7 +77,7 @@ class DialectRule(OptionsModel):
     """The dialect of some runs of a data set that mixes environments."""
 
     id: Regex | None = None
-    """What is found in the id of the run or of its task."""
+    """What is found in the id of the run or of its task. Without it and ``text``, all others."""
     text: Regex | None = None
     """What is found in one of its first four texts."""
     dialect: str
@@ -89,9 +91,12 @@ class ToolsSpec(OptionsModel):
     """Paths of a list, or of a text that holds it."""
     given: tuple[dict[str, Any], ...] = ()
     """The tools themselves, where no row has them."""
-    form: Literal["auto", "objects", "lines", "python", "numbered", "described"] = "auto"
+    form: Literal["auto", "objects", "lines", "python", "numbered", "documented", "described"] = (
+        "auto"
+    )
     """How a text holds them: a JSON list (also as a Python literal), objects one after another, an
-    object a line, or ``1. Name: ...``. ``described``: an object from names to texts."""
+    object a line, ``1. Name: ...``, or ``name: ...`` with a line ``Parameters:`` each.
+    ``described``: an object from names to such texts."""
     after: str | None = None
     """The tools stand behind this, in a text."""
     before: str | None = None

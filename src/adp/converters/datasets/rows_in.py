@@ -107,7 +107,8 @@ def _walk(value: Raw, keys: list[str], key: str, path: str) -> Iterator[CutRow]:
     is_object = first == BRACE
     items = jsontext.decode_object(value).items() if is_object else _numbered(value)
     for name, item in items:
-        yield from _walk(item, keys[1:], f"{key}/{name}" if key else name, f"{path}.{name}")
+        place = f"{path}.{name}" if is_object else f"{path}[{name}]"
+        yield from _walk(item, keys[1:], f"{key}/{name}" if key else name, place)
 
 
 def _numbered(value: Raw) -> list[tuple[str, Raw]]:

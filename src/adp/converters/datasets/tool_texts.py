@@ -15,6 +15,7 @@ _NUMBERED = re.compile(
     re.MULTILINE,
 )
 _PARAMETERS = re.compile(r"^Parameters: (.*)$", re.MULTILINE)
+_DOCUMENTED = re.compile(r"^([\w.\-]{1,100}): ([^\n]*\nParameters: [^\n]*)$", re.MULTILINE)
 _ADDED = "components"
 
 
@@ -45,6 +46,11 @@ def described(texts: dict[str, Any]) -> list[dict[str, Any]]:
         words = text[: match.start()].strip() if match else text
         tools.append({"name": name, "description": words, "parameters": schema})
     return tools
+
+
+def documented(text: str) -> list[dict[str, Any]]:
+    """Tools such as ``name: what it does`` with a line ``Parameters:`` behind."""
+    return described({match[1]: match[2] for match in _DOCUMENTED.finditer(text)})
 
 
 _TYPE = re.compile(r"(?:Required\. )?(string|integer|number|boolean|array|object)\b", re.IGNORECASE)

@@ -11,7 +11,7 @@ from msgspec import Raw
 from adp.converters.datasets.literals import literal
 from adp.converters.datasets.paths import opened, text_at
 from adp.converters.datasets.recipe import ToolsSpec
-from adp.converters.datasets.tool_texts import described, numbered
+from adp.converters.datasets.tool_texts import described, documented, numbered
 from adp.converters.datasets.turns import DatasetRow
 from adp.converters.reading import BRACE, BRACKET
 from adp_schema import jsontext
@@ -94,6 +94,8 @@ def tools_in(text: str, spec: ToolsSpec) -> list[Any]:
         tools = [_object(line) for line in part.splitlines() if line.strip()]
     elif spec.form == "numbered":
         tools = numbered(part)
+    elif spec.form == "documented":
+        tools = documented(part)
     elif spec.form == "objects":
         tools = _objects(part)
     else:

@@ -64,6 +64,7 @@ class DatasetTurn:
         reasoning: what the agent thought before.
         name: of the tool, or of who speaks.
         answers: id of the call that a result answers; without it the oldest open one.
+        images: addresses, paths or data URIs of pictures.
         columns: further columns of the step or the observation.
         extra: what no column holds.
     """
@@ -74,6 +75,7 @@ class DatasetTurn:
     reasoning: str | None = None
     name: str | None = None
     answers: str | None = None
+    images: Sequence[str] = ()
     columns: Columns = field(default_factory=dict)
     extra: dict[str, Any] = field(default_factory=dict)
 
@@ -144,7 +146,7 @@ class DatasetRow:
     def add(self, turns: Iterable[DatasetTurn]) -> None:
         """Add turns to the run."""
         for turn in turns:
-            add_turn(turn, self.run, self.builder)
+            add_turn(turn, self.run, self.blocks)
 
     def say(self, source: Source, text: str | None, **columns: Any) -> StepDraft:
         """Add a step with a text."""
@@ -184,12 +186,12 @@ def new_step(run: TrajectoryDraft, source: Source) -> StepDraft:
     return run.step("environment" if source == "result" else source)
 
 
-def add_turn(turn: DatasetTurn, run: TrajectoryDraft, builder: RowBuilder) -> None:
+def add_turn(turn: DatasetTurn, run: TrajectoryDraft, blocks: BlockReader) -> None:
     """Add a turn to a run: a step with its calls, or an observation."""
     if turn.source == "result":
         columns = {**turn.columns, **({"name": turn.name} if turn.name else {})}
         result = run.observe(columns, answers=turn.answers, by_order=True)
-        _words(turn, result.parts, builder)
+        _words(turn, result.parts, blocks)
         result.extra.update(turn.extra)
         return
     step = new_step(run, turn.source)
@@ -197,16 +199,18 @@ def add_turn(turn: DatasetTurn, run: TrajectoryDraft, builder: RowBuilder) -> No
     if turn.name:
         step.columns["actor"] = turn.name
     if turn.reasoning:
-        step.parts.reasoning(builder.text(turn.reasoning))
-    _words(turn, step.parts, builder)
+        step.parts.reasoning(blocks.builder.text(turn.reasoning))
+    _words(turn, step.parts, blocks)
     for call in turn.calls:
         add_call(step, call)
     step.extra.update(turn.extra)
 
 
-def _words(turn: DatasetTurn, parts: Parts, builder: RowBuilder) -> None:
+def _words(turn: DatasetTurn, parts: Parts, blocks: BlockReader) -> None:
+    for image in turn.images:
+        blocks.reference(image, parts, {}, None)
     if turn.text is not None:
-        parts.text(builder.text(turn.text))
+        parts.text(blocks.builder.text(turn.text))
 
 
 def add_call(step: StepDraft, call: TurnCall) -> None:

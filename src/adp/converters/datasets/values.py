@@ -90,7 +90,10 @@ def _formatted(form: str, text: str, row: DatasetRow) -> str:
     """A text with the value, and those of other paths, in their places."""
 
     def place(match: re.Match[str]) -> str:
-        return text_at(look(row.source, match[1])) or "" if match[1] else text
+        if not match[1]:
+            return text
+        made = _PLACES[match[1]](row) if match[1] in _PLACES else text_at(row.look(match[1]))
+        return made or ""
 
     return re.sub(r"\{([^{}]*)\}", place, form)
 

@@ -40,18 +40,7 @@ FORMATS: tuple[KnownFormat, ...] = (
         ),
     ),
     KnownFormat(
-        "webshop_log",
-        "a WebShop session of a person",
-        first(has(page=TEXT, url=TEXT, goal=has("instruction_text"))),
-    ),
-    KnownFormat(
         "mind2web", "Mind2Web tasks", first(has("annotation_id", "actions", "confirmed_task"))
-    ),
-    KnownFormat(
-        "nnetnav",
-        "NNetNav steps, one row each",
-        first(has("messages", task_name=TEXT, prompt=TEXT, output=TEXT)),
-        outranks=CHAT,
     ),
     KnownFormat(
         "android_control",

@@ -42,7 +42,6 @@ FORMATS: tuple[KnownFormat, ...] = (
         ),
         outranks=CHAT,
     ),
-    KnownFormat("glaive_v2", "Glaive rows", first(has(system=TEXT, chat=TEXT))),
     KnownFormat(
         "alpaca",
         "Alpaca rows (instruction, output)",
@@ -72,5 +71,4 @@ FORMATS: tuple[KnownFormat, ...] = (
         first(has("unique_trajectory_id", "conversation")),
         outranks=SHAREGPT,
     ),
-    KnownFormat("sage_dialogs", "SAGE dialogs", first(has("dialog_id", "turns", "target_tools"))),
 )

@@ -29,7 +29,7 @@ _SCHEMA = both(
     either(has("properties", type=TEXT), has("items", type=TEXT), has("anyOf"), has("oneOf")),
 )
 _ANSWERED = either(
-    *(has(key) for key in ("answer", "answers", "ground_truth", "expected_tool", "Golden_Answers"))
+    *(has(key) for key in ("answers", "ground_truth", "expected_tool", "Golden_Answers"))
 )
 
 _ABOUT_A_SESSION = either(
@@ -59,11 +59,8 @@ def _holds_no_objects(row: dict[str, Any]) -> bool:
 
 _QUESTION = either(
     both(has("api_list"), either(has("question"), has("problem"), has("query"))),
-    has("function", question=LIST),
-    has("involved_classes", question=LIST),
     both(either(has(question=TEXT), has(problem=TEXT)), _ANSWERED, _holds_no_objects),
     has("expected_tool", prompt=TEXT),
-    has("reward_model", "data_source", prompt=LIST),
     has("Instructions", "Golden_Answers"),
 )
 """A question, with its answer or its tools, and no run."""
@@ -98,6 +95,11 @@ _TESTS: tuple[tuple[str, str, Test], ...] = (
         "dataset_metadata",
         "the metadata of a data set",
         first(has("custom_tools", "code_enabled", "browser_enabled")),
+    ),
+    (
+        "tool_catalogue",
+        "a catalogue of tools",
+        every(has("capabilities", "inputs", tool_id=TEXT, name=TEXT)),
     ),
     ("provenance", "a note on where files come from", first(has("files", "legend", source=TEXT))),
     (
@@ -190,6 +192,39 @@ _TESTS: tuple[tuple[str, str, Test], ...] = (
         "expected_messages",
         "messages that a test of Langfuse expects",
         kept_as("object", first(values(every(has(output=has("success")))))),
+    ),
+    (
+        "mcp_server",
+        "a catalogue of the tools of an MCP server",
+        kept_as("object", first(has("labels", metadata=has("remote_server_response")))),
+    ),
+    (
+        "api_catalogue",
+        "a catalogue of APIs",
+        kept_as("object", first(has("count", entries=every(has("API", "Link"))))),
+    ),
+    (
+        "evaluation_report",
+        "a report of an evaluation",
+        kept_as(
+            "object",
+            first(
+                either(
+                    has("patch_exists", "resolved", "tests_status"),
+                    has("ids_resolved", "ids_unresolved"),
+                )
+            ),
+        ),
+    ),
+    (
+        "predictions",
+        "predictions beside their references, without prompts",
+        every(both(has(label=TEXT, predict=TEXT), only("label", "predict"))),
+    ),
+    (
+        "environment_data",
+        "data that the tools of an environment look things up in",
+        kept_as("object", first(has(item_info=LIST, person_info=LIST))),
     ),
     ("word_lists", "lists of texts", _lists_of_text),
 )

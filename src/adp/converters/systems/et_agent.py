@@ -12,18 +12,17 @@ has its item; ``empty``: the record holds no attempt; ``same``: keys that repeat
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Raw
 
 from adp.converters.format import Format
 from adp.converters.json_objects import JsonObject
-from adp.converters.reading import BRACE, BRACKET, NUMBER, QUOTE, begins, opaque_columns
+from adp.converters.reading import BRACKET, NUMBER, QUOTE, begins, opaque_columns
 from adp.converters.scalars import read_number
-from adp.converters.systems.objects import record_object, without_marks
+from adp.converters.systems.et_agent_keys import PROMPTS, EtKeys, derived, task_columns
+from adp.converters.systems.objects import record_object
 from adp_schema import extra_column, jsontext
-from adp_schema.ids import digest
 from adp_schema.losses import Losses
 from adp_schema.model import Columns, Trajectory
 from adp_schema.protocols import Match, RawRecord
@@ -33,34 +32,6 @@ if TYPE_CHECKING:
 
 _COPIED = 1024
 """Bytes of a value that every attempt at a task has; a longer one stands with the first."""
-
-
-@dataclass(frozen=True)
-class EtKeys:
-    """What the keys of a kind of record say.
-
-    Attributes:
-        output: key of the texts, or of the only one.
-        prediction: key of the answers that were taken from them.
-        several: whether both are lists.
-        verdicts: key of a list -> column of each attempt: ``reward`` or ``success``.
-        more: keys of further lists of one item an attempt.
-        copies: key that repeats the first attempt -> key of the list that it repeats.
-        order: the usual order of the keys.
-    """
-
-    output: str
-    prediction: str
-    several: bool
-    order: tuple[str, ...]
-    verdicts: Mapping[str, str]
-    more: tuple[str, ...] = ()
-    copies: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def lists(self) -> tuple[str, ...]:
-        """All keys of lists that attempts have their items of."""
-        return (self.output, self.prediction, *self.verdicts, *self.more)
 
 
 class EtRecords(Format):
@@ -206,27 +177,6 @@ class _Record:
         builder.step(step)
 
 
-PROMPTS = (("system", "instruction"), ("user", "input"))
-"""Sources of the first steps, and the keys of their texts."""
-
-
-def derived(kept: Mapping[str, Any]) -> Columns:
-    """What ``metrics`` of an evaluated row say, which stay where they are, too."""
-    raw = kept.get("metrics")
-    if not isinstance(raw, Raw) or not begins(raw, BRACE):
-        return {}
-    metrics = jsontext.decode_exact(raw)
-    named = {
-        key: metrics[key]
-        for key in ("em", "acc", "f1", "math_equal", "llm_equal")
-        if jsontext.first_byte(metrics.get(key, b"")) in NUMBER and metrics.get(key)
-    }
-    columns: Columns = {"rewards": jsontext.text_of(named)} if named else {}
-    if "llm_response" in metrics and bytes(metrics.get("llm_equal", b"")) in (b"0", b"1"):
-        columns["success"] = bytes(metrics["llm_equal"]) == b"1"
-    return columns
-
-
 def _verdict(rest: dict[str, Raw], key: str, column: str, form: dict[str, Any]) -> Any:
     """Take the verdict on an attempt, when it is one."""
     raw = rest.get(key)
@@ -243,20 +193,6 @@ def _verdict(rest: dict[str, Raw], key: str, column: str, form: dict[str, Any]) 
 
 def _is_short(raw: Raw) -> bool:
     return len(raw) <= _COPIED
-
-
-def task_columns(values: Mapping[str, Raw]) -> Columns:
-    """The row of the table of tasks."""
-    question = values.get("input")
-    text = jsontext.decode_value(question) if begins(question, QUOTE) else None
-    key = text.encode("utf-8", "surrogatepass") if text is not None else bytes(question or b"")
-    task: Columns = {"task_id": digest(key), "instruction": text}
-    answer = values.get("answer")
-    if begins(answer, BRACKET):
-        task["answers"] = jsontext.one_line(answer)
-    elif answer is not None and jsontext.first_byte(answer) != 0x6E:
-        task["answers"] = jsontext.text_of([answer])
-    return without_marks(task)
 
 
 ROLLOUTS = EtRecords(

@@ -7,7 +7,7 @@ from typing import Any
 from adp.converters.json_objects import arrange
 from adp.converters.reading import BRACKET, begins
 from adp.converters.scalars import write_number
-from adp.converters.systems.et_agent import PROMPTS, EtKeys, derived, task_columns
+from adp.converters.systems.et_agent_keys import PROMPTS, EtKeys, derived, task_columns
 from adp.converters.systems.objects import written_text
 from adp.converters.systems.tagged_text import TaggedText
 from adp.converters.unwritten_columns import report_columns

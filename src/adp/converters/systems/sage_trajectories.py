@@ -22,6 +22,7 @@ from adp.converters.systems.objects import (
     record_object,
     without_marks,
 )
+from adp.converters.systems.sage_keys import EMPTY, ENDS, ERROR, FAILED, NAME, RUN, STEP
 from adp_schema import extra_column, jsontext
 from adp_schema.losses import Losses
 from adp_schema.model import Columns, Trajectory
@@ -29,24 +30,6 @@ from adp_schema.protocols import Match, RawRecord
 
 if TYPE_CHECKING:
     from adp_schema.builder import RowBuilder
-
-NAME = "sage_trajectories"
-
-RUN = (
-    *("trajectory_id", "task_id", "instruction", "steps", "success", "total_reward"),
-    *("start_time", "end_time", "available_tools", "ground_truth", "metadata"),
-)
-STEP = (
-    *("step_id", "thought", "action", "action_input", "observation", "reward", "timestamp"),
-    "metadata",
-)
-EMPTY = {"metadata": Raw(b"{}"), "ground_truth": NULL_VALUE}
-"""Values that are written when nothing else is known."""
-
-ERROR = "error"
-ENDS = ("finish", "done")
-FAILED = "Error executing "
-"""What an observation begins with when the tool raised an error."""
 
 
 class SageTrajectories(Format):

@@ -15,7 +15,7 @@ from adp.converters.systems.objects import (
     result_columns,
     written_text,
 )
-from adp.converters.systems.sage_trajectories import (
+from adp.converters.systems.sage_keys import (
     EMPTY,
     ENDS,
     ERROR,

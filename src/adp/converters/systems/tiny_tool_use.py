@@ -11,7 +11,7 @@ Sources: the data generator of bagel-RL, all versions of ``{text, tool_name}`` a
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Raw
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 NAME = "tiny_tool_use"
 KEYS = ("text", "conversation")
 TOOL = "tool_name"
+_TAG = "[TOOL_CALL]"
 
 SOURCES = {
     **{"human": "user", "user": "user", "assistant": "agent", "system": "system"},
@@ -64,7 +65,7 @@ class TinyToolUse(Format):
 
     name = NAME
     title = "Rows of Tiny Tool Use (bagel-RL): a conversation as text, and its tool"
-    given_dialect = "tool_call_brackets"
+    given_dialect = "by run"  # which `dialect_for` says
     recognised = "`text` (or `conversation`) beside `tool_name`; or a text with `[TOOL_CALL]` alone"
     versions = "Reads and writes the rows that its data generator makes."
 
@@ -75,8 +76,12 @@ class TinyToolUse(Format):
             return Match.NO
         if begins(record.get(TOOL), QUOTE):
             return Match.STAMP
-        alone = set(record) == {key} and "[TOOL_CALL]" in jsontext.decode_value(record[key])
+        alone = set(record) == {key} and _TAG in jsontext.decode_value(record[key])
         return Match.SHAPE if alone else Match.NO
+
+    def dialect_for(self, trajectory: Columns, texts: Sequence[str]) -> str:
+        """The dialect of a run: calls in brackets, or an object alone, as in teacher mode."""
+        return "tool_call_brackets" if any(_TAG in text for text in texts) else "json_actions"
 
     def read(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
         """Convert a row into one trajectory."""

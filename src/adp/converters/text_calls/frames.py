@@ -248,6 +248,49 @@ def after_mark(text: str, marks: Sequence[str]) -> tuple[ParsedResult, ...]:
     return ()
 
 
+def elements(
+    text: str, names: Sequence[str], *, unclosed: bool = True
+) -> list[tuple[str, Span, Span]]:
+    """Pairs of tags outside of reasoning and code: name, all characters, those inside.
+
+    Args:
+        text: the text.
+        names: names of the tags.
+        unclosed: as `Openings` takes it.
+    """
+    out: list[tuple[str, Span, Span]] = []
+    missing: set[str] = set()
+    walk, position = Openings(text, f"<(?P<tag>{'|'.join(names)})>", unclosed=unclosed), 0
+    while (match := walk.after(position)) is not None:
+        position, name = match.end(), match["tag"]
+        closing = f"</{name}>"
+        end = -1 if closing in missing else text.find(closing, position)
+        if end < 0:
+            missing.add(closing)
+            continue
+        span = (match.start(), end + len(closing))
+        if out or stands_alone(text, span):
+            out.append((name, span, (position, end)))
+            position = span[1]
+    return out
+
+
+def unfenced(text: str, span: Span) -> Span:
+    """What stands in a code fence that fills a span; the span when none does.
+
+    Args:
+        text: the text.
+        span: first character and the character after the last one.
+    """
+    start, end = trimmed(text, span)
+    if not text.startswith("```", start) or not text.endswith("```", start + 6, end):
+        return span
+    line = text.find("\n", start, end)
+    if line < 0 or text.find("```", line, end - 3) >= 0:
+        return span
+    return (line + 1, end - 3)
+
+
 def split_at_results(text: str, opening: str, closing: str) -> list[Piece]:
     """The turns of a run in one text whose results stand between tags; none when it has none.
 

@@ -11,6 +11,7 @@ _PACKAGE = "adp.converters.text_calls.dialects"
 
 DIALECTS: tuple[str, ...] = (
     "function_xml",
+    "rlla",
     "hermes",
     "alfworld",
     "webshop",
@@ -32,6 +33,17 @@ DIALECTS: tuple[str, ...] = (
     "toolace",
     "codeact",
     "mini_swe",
+    "search_tags",
+    "afm_tags",
+    "mcp_xml",
+    "terminus",
+    "tool_call_brackets",
+    "m3",
+    "llama_python_tag",
+    "kimi_tags",
+    "deepseek_tags",
+    "harmony_text",
+    "json_actions",
     "fenced_code",
 )
 """Names of the dialects, and of their modules. Earlier ones win when two claim as many turns."""

@@ -126,7 +126,7 @@ class ToolNames:
         tool_name = self._by_name.get(call.name or "") or self.of_language(call.language)
         if tool_name is None:
             return None
-        if call.language is not None and self.of_language(call.language) not in (None, tool_name):
+        if call.language not in (None, call.name) and tool_name != self.of_language(call.language):
             return None  # code of another language than the tool runs
         if call.arguments is None:
             return tool_name, call.name or "", {self.tools[tool_name].main: call.text or ""}

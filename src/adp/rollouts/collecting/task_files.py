@@ -1,4 +1,4 @@
-"""Tasks out of files: JSON lines, JSON, CSV and TSV; what is no task is refused with a reason.
+"""Tasks out of files: JSON lines, JSON, CSV, TSV and Parquet; what is no task is refused.
 
 A record has the columns of a `Task`, or other names for them: ``question``, ``prompt``, ``input``,
 ... for the instruction, ``answer``, ``gold``, ... for the answers. Whatever else it says is kept in
@@ -18,13 +18,14 @@ from typing import Any
 
 from adp.core.input_files import LARGEST_LIST, read_bytes
 from adp.rendering.arguments import whole_text
+from adp.rollouts.collecting.question_sets import as_task_record, parquet_records
 from adp.rollouts.csv_delimiters import delimiter_of
 from adp_schema.arrow import json_columns
 from adp_schema.errors import InputError
 from adp_schema.ids import digest
 from adp_schema.model import Task
 
-ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
+ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
 
 INSTRUCTION = ("instruction", "question", "problem", "query", "prompt", "goal", "input", "task")
 """Names of the instruction; the first one that a record has is taken."""
@@ -108,7 +109,7 @@ def read_task_file(path: Path, split: str | None = None) -> TaskSet:
             continue
         first = seen.setdefault(task.task_id or "", number)
         if first != number:
-            same = not _first(dict(record), IDS)
+            same = not _first(dict(as_task_record(record)), IDS)
             text = f"it is the same as record {first}; give each an id to run both"
             taken = f"record {first} has the id '{task.task_id}' already"
             task_set.refuse(f"{place}: {text if same else taken}")
@@ -140,9 +141,13 @@ def task_of(record: Any) -> Task:
     """
     if not isinstance(record, Mapping):
         raise ValueError("it is no JSON object")
-    rest = {key: value for key, value in record.items() if key is not None}
+    known = as_task_record(record)
+    rest = {key: value for key, value in known.items() if key is not None}
     columns: dict[str, Any] = {}
     instruction = _first(rest, INSTRUCTION)
+    if isinstance(instruction, list) and len(instruction) > 1:
+        # What stands before the question, such as a system prompt, is kept, too.
+        rest["prompt_messages"] = instruction
     columns["instruction"] = _instruction(instruction)
     answers = _first(rest, ANSWERS)
     if answers is not None:
@@ -238,6 +243,8 @@ def _load(text: str) -> Any:
 
 def _records(path: Path) -> Iterator[tuple[int, Any]]:
     """The records of a file with their numbers: of JSON lines and CSV, those of the lines."""
+    if path.suffix.lower() == ".parquet":
+        return parquet_records(path)
     try:
         data = read_bytes(path, LARGEST_LIST)
     except OSError as error:

@@ -52,6 +52,9 @@ class ExporterOptions(OptionsModel):
     fractions: Literal["refuse", "ones"] = "refuse"
     """Weights that are neither 0 nor 1, where the format knows no others: refuse the export, or
     write them as 1."""
+    tool_names: Literal["store", "adp", "source"] = "store"
+    """Names of tools and their arguments: those of the store, those of the Agent Data Protocol
+    (terminal, python, file_editor, finish and others), or those of the source."""
     unfit: Literal["refuse", "leave_out"] = "refuse"
     """Chats whose mask the format cannot carry: refuse the export, or leave them out, counted."""
 

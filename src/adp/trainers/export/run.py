@@ -109,9 +109,7 @@ def export_rows(
     with staged(out) as folder:
         job.write(
             folder,
-            StoreItems(
-                store, chosen_settings.form, branches, job.tally, chosen_settings.options.train
-            ),
+            StoreItems(store, chosen_settings.form, branches, job.tally, chosen_settings.options),
         )
         if not job.report.rows:
             raise EmptyResultError(_nothing(store, job.report))

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from adp.core.progress import Progress
+from adp.core.tool_names.runs import rename_tools
 from adp.rendering.chat import Chat, chats_of
 from adp.rendering.pairs import BadPair, pairs_of
 from adp.rendering.prepare import choose
 from adp.stores.tasks import TaskIndex
 from adp.stores.tasks.rows import ROLLOUT
-from adp.trainers.export.exporter import ExportCounts, ExportItem, Form
+from adp.trainers.export.exporter import ExportCounts, ExporterOptions, ExportItem, Form
 from adp_schema.errors import StoreError, UsageError, unknown_name
 from adp_schema.model import Step, Trajectory
 from adp_schema.store import Store
@@ -31,7 +32,7 @@ class StoreItems:
         form: says what is taken.
         branches: kinds of branches besides the main lines; ``all`` for all.
         tally: takes what is left out.
-        train: which of the steps that have a weight are trained.
+        options: says which of the steps that have a weight are trained, and how tools are named.
 
     Attributes:
         count: steps with a weight, pairs or trajectories that went by, the left out ones too.
@@ -41,7 +42,12 @@ class StoreItems:
     """
 
     def __init__(
-        self, store: Store, form: Form, branches: Sequence[str], tally: ExportCounts, train: str
+        self,
+        store: Store,
+        form: Form,
+        branches: Sequence[str],
+        tally: ExportCounts,
+        options: ExporterOptions,
     ) -> None:
         if branches and form.takes != "chats":
             raise UsageError(f"branches have no place in {form.takes}; leave out --branches")
@@ -53,7 +59,8 @@ class StoreItems:
         self._form = form
         self._branches = frozenset(branches)
         self._tally = tally
-        self._train = train
+        self._train = options.train
+        self._naming = None if options.tool_names == "store" else options.tool_names
         self._tasks = TaskIndex(store)
 
     def items(self, progress: Progress) -> Iterator[ExportItem]:
@@ -64,6 +71,8 @@ class StoreItems:
             return
         progress.total(self._store.manifest.rows("trajectories"))
         for trajectory in self._store.trajectories():
+            if self._naming is not None:
+                rename_tools(trajectory, self._naming)
             if self._form.takes == "chats":
                 yield from self._chats(trajectory)
             else:
@@ -84,6 +93,8 @@ class StoreItems:
                 trajectory, first, "in a branch whose parent is not in the store, or is its branch"
             )
             return
+        if self._naming is not None and branch:
+            rename_tools(full, self._naming)
         chats = chats_of(full, first_step=first)
         self.count += chats.steps
         self._tally.left_out += chats.untrained
@@ -100,12 +111,15 @@ class StoreItems:
             self._tally.left_out[reason] += steps
 
     def _pairs(self, progress: Progress) -> Iterator[ExportItem]:
-        for pair in pairs_of(self._store):
+        for pair in pairs_of(self._store, self._naming):
             self.count += 1
             if isinstance(pair, BadPair):
                 self._tally.left_out[pair.reason] += 1
             else:
-                yield ExportItem(None, pair, self._store.get(pair.chosen.trajectory_id))
+                trajectory = self._store.get(pair.chosen.trajectory_id)
+                if self._naming is not None:
+                    rename_tools(trajectory, self._naming)
+                yield ExportItem(None, pair, trajectory)
             progress.advance(1)
 
     def _prompt(self, trajectory: Trajectory) -> Iterator[ExportItem]:

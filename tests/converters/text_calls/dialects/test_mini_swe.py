@@ -30,6 +30,8 @@ FOLDER = ROOT / "adp_v1" / "mini-coder"
         ("THOUGHT: a\n```python\nx\n```", []),
         ("THOUGHT: Done.\n\n<function=submit>\n</function>", [("submit", {})]),
         ("No block.", []),
+        ("Then:\n\nTHOUGHT: I look.\n\n```bash\nls\n```", []),
+        ("THOUGHT: I look.\n\n```bash\nls\n```\nand so on.", []),
     ],
 )
 def test_calls_are_found(text: str, expected: list[object]) -> None:

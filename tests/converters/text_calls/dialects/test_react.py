@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 import pytest
 
 from adp.converters.text_calls.dialects.react import DIALECT
-from tests.converters.text_calls.dialects import checks
+from tests.converters.text_calls.dialects import checks, upstream
 
+CHATS = [
+    "datasets/fireact/gpt_format.hotpotqa.head8.jsonl",
+    "datasets/fireact/gpt_format.multitask_multimethod.head8.jsonl",
+    "datasets_new/fireact_more/hotpotqa_multimethod.rows300+60.jsonl",
+    "datasets/toolbench/real.toolllama_G123_dfs_train.row1_conversations.json",
+    "datasets/toolbench/derived.toolllama_dfs_shape.json",
+]
+ALPACA = [
+    "datasets/fireact/alpaca_format.hotpotqa.head8.json",
+    "datasets/fireact/alpaca_format.multitask_multimethod.head8.json",
+]
 T = "Thought: I think.\n"
 
 
@@ -139,6 +152,39 @@ def test_edits() -> None:
     assert checks.edited(DIALECT, text, arguments='{"location": "bed 2"}') == [
         ("go", {"location": "bed 2"})
     ]
+
+
+@pytest.mark.parametrize("path", CHATS)
+def test_real_turns(path: str) -> None:
+    turns = upstream.agent_turns(path)
+    assert turns
+    for text in turns:
+        line = re.findall(r"^Action: *(.*)$", text, re.MULTILINE)[-1].strip()
+        ((name, values),) = checks.calls(DIALECT, text)
+        if "Action Input:" in text:
+            given = text.split("Action Input:", 1)[1].strip()
+            assert (name, values) == (line, json.loads(given))
+        else:
+            assert f"{name}[{''.join(values.values())}]" == line
+        thought = text.split("Thought:", 1)[1].split("\nAction:", 1)[0].strip()
+        assert checks.thoughts(DIALECT, text) == [thought]
+        assert checks.prose(DIALECT, text) == ""
+        checks.rewritten(DIALECT, text)
+
+
+def test_real_texts_that_hold_runs() -> None:
+    texts = [
+        *(row["output"] for path in ALPACA for row in upstream.sample(path)),
+        *upstream.sample("datasets_new/react_prompts/prompts_naive.json").values(),
+    ]
+    for text in texts:
+        actions = re.findall(r"^Action(?: \d+)?: *(.*)", text, re.MULTILINE)
+        results = re.findall(r"^Observation(?: \d+)?: *\S", text, re.MULTILINE)
+        pieces = DIALECT.pieces(text)
+        agent = [text[slice(*piece.span)] for piece in pieces if piece.source == "agent"]
+        calls = [call for part in agent for call in checks.calls(DIALECT, part)]
+        assert [f"{name}[{''.join(values.values())}]" for name, values in calls] == actions
+        assert len(pieces) - len(agent) == len(results)
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ TOOLS = ("User Feed (Video Posts) V2", "User Feed", "a/b.c")
         ("[a/b.c(x=[1, {'k': true}], y=null)]", [("a/b.c", {"x": [1, {"k": True}], "y": None})]),
         ("<think>[g()]</think>[f(a='it is [so](1)')]", [("f", {"a": "it is [so](1)"})]),
         ("I look.\n[f(a=1)]\nThen I tell.", [("f", {"a": 1})]),
-        ("[f(a=1),\n g(b=2)\n]", [("f", {"a": 1}), ("g", {"b": 2})]),
+        ("[f(a=1),\n g(b=2) ]", [("f", {"a": 1}), ("g", {"b": 2})]),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("tools", [(), TOOLS])

@@ -32,7 +32,7 @@ def read(row: DatasetRow) -> None:
     else:
         _say(row, "user", spec.user, spec.images)
     _answer(row)
-    if spec.completions is not None:
+    if spec.completions:
         _completions(row, spec.completions)
     elif spec.chosen is not None:
         _preference(row)
@@ -138,12 +138,16 @@ def _taken(row: DatasetRow, path: str) -> Raw | None:
     return place[0].take(place[1])
 
 
-def _completions(row: DatasetRow, path: str) -> None:
+def _completions(row: DatasetRow, paths: Sequence[str]) -> None:
     """Several answers to one prompt: the first goes on the run, the others are branches."""
     kept = len(row.run.steps)
-    items = row.items(path)
-    for number, item in enumerate(items):
-        with_branch(row, kept, f"$.{path}[{number}]", item, is_main=not number)
+    if len(paths) == 1:
+        answers = [(f"$.{paths[0]}[{n}]", item) for n, item in enumerate(row.items(paths[0]))]
+    else:
+        taken = [(f"$.{path}", _taken(row, path)) for path in paths]
+        answers = [(path, raw) for path, raw in taken if raw is not None]
+    for number, (path, raw) in enumerate(answers):
+        with_branch(row, kept, path, raw, is_main=not number)
 
 
 def with_branch(row: DatasetRow, kept: int, path: str, raw: Raw, *, is_main: bool) -> None:

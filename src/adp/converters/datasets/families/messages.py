@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 from msgspec import Raw
 
-from adp.converters.datasets.paths import take
+from adp.converters.datasets.paths import holder, take
 from adp.converters.datasets.reader_specs import MessagesSpec
 from adp.converters.datasets.turns import (
     DatasetRow,
     TurnCall,
     add_call,
     arguments_of,
+    has_call,
     keep_rest,
     last_agent_step,
     new_step,
@@ -88,12 +91,14 @@ class TurnListReader:
         self._spec = spec
         self._roles = {**ROLES, **spec.roles}
         self._words: dict[str, str] = {}
+        self._has_images = False
+        self._is_plain = True
 
     def read(self, messages: list[SourceObject]) -> None:
         """Read turns in their order."""
         for message in messages:
             self.message(message)
-        usual = ("system", "user", "agent", "assistant", "tool")
+        usual = ("system", "user", "agent", *(("assistant", "tool") if self._is_plain else ()))
         if words := {word: kind for word, kind in self._words.items() if word not in usual}:
             merge_extra(self._row.run.extra, {"roles": words})
 
@@ -108,7 +113,8 @@ class TurnListReader:
         elif key is not None:
             message.drop(key)
             self._words[role] = kind
-        if kind == "result":
+            self._is_plain = self._is_plain and key == "role"
+        if kind == "result" or (kind == "user" and self._answers(message)):
             self._result(message)
         elif kind == "call":
             self._call_turn(message)
@@ -119,8 +125,30 @@ class TurnListReader:
         else:
             step = new_step(self._row.run, "system" if kind == "system" else
                             "user" if kind == "user" else "environment")  # fmt: skip
+            if kind == "user":
+                self._images(step)
             self._content(message, step)
             self._end(message, step)
+
+    def _images(self, step: StepDraft) -> None:
+        """Add the pictures of the row to its first turn of a user."""
+        for path in () if self._has_images else self._spec.images:
+            place = holder(self._row.source, path)
+            if place is None:
+                continue
+            texts = place[0].words(place[1]) or [place[0].word(place[1])]
+            if all(texts):
+                for text in texts:
+                    self._row.blocks.reference(text, step.parts, {}, None)
+                place[0].drop(place[1])
+        self._has_images = True
+
+    def _answers(self, message: SourceObject) -> bool:
+        """Whether the words of a user are the result of the calls before them."""
+        regex, key = self._spec.result_text, self._key(message)
+        if regex is None or key is None or not has_call(self._row.run):
+            return False
+        return re.search(regex, message.word(key)) is not None
 
     def _key(self, message: SourceObject) -> str | None:
         return next((key for key in self._spec.text if message.first(key) not in (0, NULL)), None)
@@ -140,7 +168,8 @@ class TurnListReader:
         if message.first("name") == QUOTE:
             step.columns["actor"] = message.text("name")
         take_time(message, step.columns, "timestamp", "created_at")
-        weight = message.flag("loss")
+        keys = ("loss", *self._spec.weight)
+        weight = next((it for key in keys if (it := message.flag(key)) is not None), None)
         if weight is None and message.integer_at("loss_mask") in (0, 1):
             weight = message.integer("loss_mask") == 1
         if weight is not None:
@@ -183,6 +212,11 @@ class TurnListReader:
         return []
 
     def _add(self, call: SourceObject, step: StepDraft) -> CallDraft:
+        for usual, names in (("name", self._spec.call_name),
+                             ("arguments", self._spec.call_arguments)):  # fmt: skip
+            key = next((it for it in names if it in call), None)
+            if key is not None and usual not in call:
+                call.values[usual] = call.values.pop(key)
         draft = add_chat_call(call, step)
         columns = draft.columns
         if columns.get("arguments_kind") == "invalid":

@@ -36,7 +36,10 @@ class StepGroup:
 
 
 def groups(row: DatasetRow) -> list[StepGroup]:
-    """The runs that the rows of a file belong to, in the order of their first rows."""
+    """The runs that the rows of a file belong to, in the order of their first rows.
+
+    A row that says nothing of its run is one by itself.
+    """
     spec = row.recipe.steps
     rows, row.rows = row.rows, []
     results: list[StepGroup] = []
@@ -44,7 +47,8 @@ def groups(row: DatasetRow) -> list[StepGroup]:
     for source in rows:
         name = _value(spec.group, row, source, "text")
         group = by_name.get(name)
-        if group is None or (spec.runs and results[-1] is not group):
+        alone = spec.group is not None and name is None
+        if group is None or alone or (spec.runs and results[-1] is not group):
             group = by_name[name] = StepGroup(name)
             results.append(group)
         group.rows.append(source)

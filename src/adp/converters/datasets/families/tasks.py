@@ -10,7 +10,7 @@ from adp.converters.datasets.recipe import PartOfTask
 from adp.converters.datasets.tools import normal_tool
 from adp.converters.datasets.turns import DatasetRow
 from adp.converters.datasets.values import column_type, value_of
-from adp.converters.reading import BRACKET
+from adp.converters.reading import BRACKET, NULL
 from adp_schema import extra_column, jsontext
 from adp_schema.errors import RecordError
 from adp_schema.model import Columns, Task
@@ -56,8 +56,14 @@ def _expected(row: DatasetRow, spec: PartOfTask) -> str | None:
     tools = row.recipe.tools
     given = [] if tools is None else [normal_tool(tool)["function"] for tool in tools.given]
     names = {it["name"]: tuple(it["parameters"].get("properties", ())) for it in given}
+    if spec.format is not None:
+        made = value_of(spec, row, "json")
+        return None if made is None else expected_calls(jsontext.decode_value(made), names)
     for path in spec.path:
         raw = row.look(path)
+        if raw is not None and spec.regex is not None:
+            text = value_of(spec.model_copy(update={"path": (path,)}), row, "text")
+            raw = None if text is None else jsontext.raw(jsontext.text_of(text))
         if raw is not None:
             calls = expected_calls(jsontext.decode_value(opened(raw)), names)
             if calls is not None:
@@ -74,8 +80,10 @@ def _instruction(row: DatasetRow, paths: tuple[str, ...]) -> str | None:
     for path in paths:
         raw = row.look(path)
         value = None if raw is None else opened(raw)
-        if value is None or jsontext.first_byte(value) != BRACKET:
+        if value is None or jsontext.first_byte(value) == NULL:
             continue
+        if jsontext.first_byte(value) != BRACKET:
+            return None  # a text, which is looked up as any other value
         texts = _user_texts(jsontext.decode_value(value))
         if texts:
             return "\n\n".join(texts)
@@ -103,5 +111,5 @@ def _add_tools(columns: Columns, row: DatasetRow) -> None:
 
     assert row.recipe.tools is not None
     tools = find_tools(row.recipe.tools, row)
-    if tools is not None and "environment_config" not in columns:
+    if tools is not None and columns.get("environment_config") is None:
         columns["environment_config"] = f'{{"tools":{tools[0]}}}'

@@ -32,7 +32,7 @@ from adp_schema.protocols import Match
 
 _EVENTS = frozenset(
     {"recall", "change_agent_state", "null", "condensation_request", "agent_state_changed",
-     "start", "init", "load_memory", "add_task", "modify_task", "loop_recovery", "pause", "resume"}
+     "start", "init", "initialize", "load_memory", "add_task", "modify_task", "loop_recovery", "pause", "resume"}
 )  # fmt: skip
 _EVENT_KEYS = frozenset({"id", "source", "timestamp", "message", "action", "args", "timeout",
                          "tool_call_metadata", "llm_metrics"})  # fmt: skip
@@ -63,7 +63,10 @@ class OpenHandsLog(OpenHandsTurns):
 
     def _action(self, event: SourceObject) -> None:
         action = event.word("action")
-        if "args" not in event:  # old rows have them beside the action
+        if "args" not in event and action and event.first("extras") == BRACE:
+            event.values["args"] = event.values.pop("extras")  # rows of feedback call them so
+            event.drop_text("content", event.peek("args").word("content") or None)
+        elif "args" not in event:  # old rows have them beside the action
             keys = [key for key in event.values if key not in _EVENT_KEYS]
             args = {key: event.values.pop(key) for key in keys}
             event.values["args"] = jsontext.raw(jsontext.text_of(args))

@@ -23,6 +23,7 @@ from adp.converters.text_calls.frames import (
     code_call,
     framed,
     scanned,
+    unfenced,
     written_frame,
 )
 from adp.converters.text_calls.thoughts import Openings, trimmed
@@ -30,7 +31,6 @@ from adp.converters.text_calls.thoughts import Openings, trimmed
 _LANGUAGES = {"": "python", "_ipython": "python", "_python": "python", "_bash": "bash"}
 _LANGUAGES |= {"_sh": "sh", "_mysql": "mysql", "_sql": "sql"}
 _OPEN = r"<execute(?P<suffix>_(?:ipython|python|bash|sh|mysql|sql|browse))?>"
-_FENCE = re.compile(r"\s*```[\w+-]*[ \t]*\n(.*?)\n?[ \t]*```\s*", re.DOTALL)
 _SOLUTION, _SOLUTION_END = "<solution>", "</solution>"
 
 
@@ -91,9 +91,7 @@ def _call(text: str, span: Span, inside: Span, suffix: str, closing: str) -> Par
         raw = text[slice(*words)]
         call = ParsedCall(span, "browse", None, raw, "text")
         return framed(text, span, words, call, closing=closing) if raw else None
-    fence = _FENCE.fullmatch(text, *inside) if "```" in text[slice(*inside)] else None
-    code = inside if fence is None or "```" in fence[1] else fence.span(1)
-    return code_call(text, span, code, _LANGUAGES[suffix], closing=closing)
+    return code_call(text, span, unfenced(text, inside), _LANGUAGES[suffix], closing=closing)
 
 
 def _solution(text: str) -> Marked | None:

@@ -45,9 +45,9 @@ class Hermes(Dialect):
     example = (
         '<think>I look.</think>\n<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
     )
-    marks = (OPEN, "<answer>")
-    prompts = ("<tools>", "<tool_response>")
-    results = ("<tool_response>", "<obs>", "Observation:", "OBSERVATION:")
+    marks: tuple[str, ...] = (OPEN, "<answer>")
+    prompts: tuple[str, ...] = ("<tools>", "<tool_response>")
+    results: tuple[str, ...] = ("<tool_response>", "<obs>", "Observation:", "OBSERVATION:")
 
     def parse(self, text: str, tools: Sequence[str] = ()) -> ParsedTurn:
         """Take a turn of an agent apart."""

@@ -2,7 +2,8 @@
 
 A turn is nothing but such assignments, with ``; `` between them or a line each. What is assigned is
 the id of the call. Arguments stand without quotes; those of the tools of Lumos have their names,
-and a question may hold commas. Of other tools, commas outside of brackets separate them.
+and a question may hold commas. Of other tools, commas outside of brackets separate them. A
+semicolon belongs to the assignment behind it.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ class Lumos(Dialect):
     example = "R1 = Calculator(2 + 3); R2 = Calculator(R1 * 4)"
     marks = tuple(f"{digit} = " for digit in range(10))
     automatic = False
+    answers_all = False  # the next turn asks for another subgoal
 
     def parse(self, text: str, tools: Sequence[str] = ()) -> ParsedTurn:
         """Take a turn of an agent apart."""
@@ -57,18 +59,20 @@ class Lumos(Dialect):
             call = _CALL.fullmatch(body)
             if call is None:
                 return ParsedTurn(left="an assignment holds no call")
-            span = (match.start(), words[0] + len(body))
+            last = len(text) if end == stop else words[0] + len(body)
+            span = (calls[-1].span[1] if calls else 0, last)
             arguments = _arguments(call[1], call[2])
             calls.append(ParsedCall(span, call[1], arguments, call_id=match[1]))
         return ParsedTurn(tuple(calls))
 
     def write(self, call: ParsedCall) -> str | None:
-        """An assignment."""
+        """An assignment, with the semicolon before it unless it is the first one."""
         members = string_members(call.arguments)
         if members is None or call.call_id is None:
             return None
         written = f"{call.call_id} = {call.name}({', '.join(members.values())})"
-        return same_values(self, written, call)
+        same = same_values(self, written, call)
+        return f"; {same}" if same is not None and call.span[0] else same
 
 
 def _starts(text: str, position: int, stop: int) -> list[re.Match[str]]:

@@ -13,7 +13,7 @@ from adp.converters.text_calls.frames import code_call, written_frame
 from adp.converters.text_calls.thoughts import Openings, trimmed
 
 _OPEN = r"^[ \t]*(?P<bar>`{3})(?:bash|sh|mswea_bash_command)[ \t]*\r?\n"
-_THOUGHT = re.compile(r"\s*(?:\*\*)?THOUGHT:?(?:\*\*)?:?[ \t]*")
+_LABEL = re.compile(r"\s*(?:\*\*)?THOUGHT:?(?:\*\*)?:?[ \t]*")
 _CODE = re.compile(r"\s*<returncode>\s*(-?\d{1,10})\s*</returncode>[ \t]*\n?")
 _OUTPUT, _OUTPUT_END = "<output>", "</output>"
 
@@ -46,6 +46,8 @@ class MiniSwe(Dialect):
             left = "it has more blocks of bash than the one that is run" if blocks else None
             return ParsedTurn(left=left)
         match, end = blocks[0]
+        if text[end[1] :].strip() or not _is_labelled(text):
+            return ParsedTurn(left="it has other words than a thought before a block of bash")
         span = (match.start("bar"), end[1])
         call = code_call(text, span, (match.end() - 1, end[0]), "bash", closing="\n```")
         calls = () if call is None else (call,)
@@ -73,9 +75,14 @@ class MiniSwe(Dialect):
         return written_frame(call) if call.name == "bash" else None
 
 
+def _is_labelled(text: str) -> bool:
+    """Whether a text begins with its thought, if it has a label for it."""
+    return _LABEL.match(text) is not None or "THOUGHT" not in text
+
+
 def _thought(text: str, calls: Sequence[ParsedCall]) -> tuple[Marked, ...]:
     """The words behind ``THOUGHT:``, up to the call."""
-    match = _THOUGHT.match(text)
+    match = _LABEL.match(text)
     end = calls[0].span[0] if calls else 0
     if match is None or match.end() >= end:
         return ()

@@ -4,7 +4,7 @@ Commands of its editor are calls, with the arguments of the Agent Data Protocol:
 line_number)``, ``goto(line_number)``, ``create(filename)``, ``search_dir(search_term, dir)``,
 ``search_file(search_term, file)``, ``find_file(file_name, dir)``, ``edit(start_line, end_line,
 replacement_text)``, ``scroll_down``, ``scroll_up``, ``submit``. Anything else is code for bash. The
-fence has no language, or that of a shell. ``DISCUSSION`` marks reasoning.
+fence ends the turn, and has no language or that of a shell. ``DISCUSSION`` marks reasoning.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import shlex
 from collections.abc import Sequence
 
 from adp.converters.text_calls.dialect import Dialect, Marked, ParsedCall, ParsedTurn, Span
-from adp.converters.text_calls.labels import code_of, fences, same_values, trim
+from adp.converters.text_calls.labels import Fence, code_of, fences, same_values, trim
 
 _COMMANDS: dict[str, tuple[int, tuple[str, ...]]] = {
     "open": (1, ("path", "line_number")),
@@ -39,7 +39,7 @@ _NUMBERS = ("line_number", "start_line", "end_line")
 _LONGEST = 2000
 
 
-class SweAgentTexts(Dialect):
+class SweAgentDialect(Dialect):
     """The dialect ``swe_agent``."""
 
     name = "swe_agent"
@@ -53,7 +53,7 @@ class SweAgentTexts(Dialect):
         """Take a turn of an agent apart."""
         blocks = fences(text)
         block = blocks[-1] if blocks else None
-        if block is None or not block.is_closed or block.language not in _SHELLS:
+        if block is None or not _is_command(text, block):
             return ParsedTurn()
         code = code_of(text, block)
         if not code.strip():
@@ -65,6 +65,13 @@ class SweAgentTexts(Dialect):
         """A command in a fence."""
         words = call.raw if call.kind == "code" else _words(call)
         return None if words is None else same_values(self, f"```\n{words}\n```", call)
+
+
+def _is_command(text: str, block: Fence) -> bool:
+    """Whether a fence ends the turn and may hold a command."""
+    if not block.is_closed or block.language not in _SHELLS or text[block.span[1] :].strip():
+        return False
+    return text[block.span[0] :].lstrip().startswith("```")
 
 
 def _discussion(text: str, end: int) -> Marked | None:
@@ -137,4 +144,4 @@ def _words(call: ParsedCall) -> str | None:
     return " ".join([call.name, *map(shlex.quote, words)])
 
 
-DIALECT = SweAgentTexts()
+DIALECT = SweAgentDialect()

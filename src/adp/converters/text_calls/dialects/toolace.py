@@ -35,7 +35,7 @@ class ToolAce(Dialect):
     name = "toolace"
     title = 'ToolACE (`[Market Trends API(country="us"), f(a=1)]`)'
     example = '[Market Trends API(trend_type="X", country="us"), f(a=[1, true])]'
-    marks = (")]", ") ]", ")\n]")
+    marks = (")]", ") ]")
     prompts = ("[func1(params_name=params_value", "[func_name1(params_name1=params_value1")
     results = ('[{"name"', "[{'name'")
 
@@ -84,9 +84,11 @@ def _list_at(text: str, start: int, tools: Sequence[str]) -> list[ParsedCall]:
         if call is None:
             return []
         places.append(call)
-        end = skip_space(text, call[2][1])
+        end = call[2][1]
+        end += text.startswith(" ", end)
         if text.startswith("]", end):
             break
+        end = skip_space(text, end)
         if not text.startswith(",", end):
             return []
         after = skip_space(text, end + 1)

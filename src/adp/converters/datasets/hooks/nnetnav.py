@@ -1,0 +1,46 @@
+"""NNetNav: a row a step, whose prompt has the page, its address, the objective and past actions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from adp.converters.datasets.turns import DatasetRow, DatasetTurn
+from adp.converters.kit.source_object import SourceObject
+
+_PROMPT = re.compile(
+    r"OBSERVATION:\n(?P<page>.*)\nURL: (?P<url>[^\n]*)\nOBJECTIVE: (?P<task>.*)\nPREVIOUS ACTIONS:",
+    re.DOTALL,
+)
+
+
+def turns(row: DatasetRow) -> Iterator[DatasetTurn]:
+    """The instructions and the objective once; then the page and the answer of each row."""
+    rows, row.rows = row.rows, []
+    known: set[tuple[str, str]] = set()
+    for source in rows:
+        rest: dict[str, object] = {}
+        for message in source.objects("messages"):
+            role, text = message.text("role") or "", message.text("content") or ""
+            if role == "user":
+                yield from _page(text, known, message)
+            elif role == "assistant":
+                rest = source.rest()
+                yield DatasetTurn("agent", text, extra={**message.rest(), **rest})
+            elif (role, text) not in known:
+                known.add((role, text))
+                yield DatasetTurn("system", text, extra=message.rest())
+        if not rest and (rest := source.rest()):
+            yield DatasetTurn("environment", None, columns={"kind": "event"}, extra=rest)
+
+
+def _page(text: str, known: set[tuple[str, str]], message: SourceObject) -> Iterator[DatasetTurn]:
+    """The page as an observation, whole as the agent saw it; before the first, the objective."""
+    parts = _PROMPT.search(text)
+    columns = {}
+    if parts is not None:
+        columns = {"axtree": parts["page"], "url": parts["url"]}
+        if ("user", parts["task"]) not in known:
+            known.add(("user", parts["task"]))
+            yield DatasetTurn("user", parts["task"])
+    yield DatasetTurn("result", text, columns=columns, extra=message.rest())
