@@ -83,6 +83,7 @@ def test_screen_answers_the_last_call() -> None:
 def test_edited_calls_are_written() -> None:
     check_example(DIALECT)
     check_write(DIALECT, f"<think>x</think>\n{BATCH}")
+    check_write(DIALECT, XML.replace("true", "false"))
 
 
 def test_texts_about_tools_have_no_calls() -> None:
