@@ -269,15 +269,3 @@ def test_thoughts_and_edits_of_phones() -> None:
     assert checks.edited(MOBILE, text, arguments='{"x": 3, "y": 4}') == [
         ("CLICK", {"x": 3, "y": 4})
     ]
-
-
-@pytest.mark.parametrize(
-    "piece",
-    ["```click [", "```", "click('", "type [1] [", "Action: Type [1]; [", "Action: click(a='",
-     "TYPE [", "WAIT\n", "CLICK <point>[[", "<action>", "Action: wait()\n", "next action is ",
-     "wait()\n"],
-)  # fmt: skip
-def test_hostile_texts_take_linear_time(piece: str) -> None:
-    for grammar in (WEBARENA, WEBVOYAGER, UI_TARS, MOBILE):
-        checks.is_linear(grammar, lambda count: piece * count, 200)
-        checks.is_linear(grammar, lambda count: "Action: " + piece * count, 200)

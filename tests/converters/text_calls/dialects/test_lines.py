@@ -74,3 +74,36 @@ def test_a_turn_of_another_dialect_is_left_alone_by_the_strict_ones(name: str) -
     strict = [dialect(it) for it in NAMES if it not in ("react", "swe_agent", "python_calls")]
     acting = [it.name for it in strict if it.parse(dialect(name).example).calls]
     assert acting in ([name], [])
+
+
+HOSTILE = {
+    "agentinstruct_db": ("Action: Operation\n```\n", "Action: Answer\nFinal Answer: "),
+    "agentinstruct_kg": ("Action: count(", "Thought: \nAction: count(#1)\n"),
+    "agentinstruct_os": ("Act: bash\n```\n", "Act: answer("),
+    "alfworld": ("ACTION: take a from ", "> go to 1\n"),
+    "cognitive_kernel": ("Code:\n```\n", "Thought: Code:\n"),
+    "lumos": ("R1 = f(", "R1 = f(a); "),
+    "mind2web": ("[a] ", "[a] b -> CLICK: \n", "Answer: C.\nAction: TYPE\n"),
+    "mobile": ("TYPE [", "WAIT\n", "<point>[["),
+    "pyautogui": ("pyautogui.click(", "pyautogui.click(1)\n```\n"),
+    "python_calls": ("f(a=[", "f('", "f()\n"),
+    "react": ("Action: f\nAction Input: {", "Action: f[", "```\nAction: f\n", "Action: f('",
+              "Observation: x\nAction: go to a\n"),
+    "swe_agent": ("```\n", "```\nedit 1:1\nend_of_edit\n"),
+    "ui_tars": ("```\nAction: f\n", "Action: click(a='", "Action: wait()\n"),
+    "webarena": ("```click [", "``` ```", "click('", "wait()\n", "<action>"),
+    "webshop": ("search[", "Action: click[x]\n"),
+    "webvoyager": ("Action: Type [1]; [", "Action: Wait\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_hostile_texts_take_linear_time(name: str) -> None:
+    for piece in HOSTILE[name]:
+        checks.is_linear(dialect(name), piece)
+
+
+@pytest.mark.parametrize("name", ["react", "webarena", "webshop", "ui_tars", "webvoyager"])
+def test_long_actions_take_linear_time(name: str) -> None:
+    for before in ("Thought: a\nAction: ", "Action: f["):
+        checks.is_linear(dialect(name), "take a from ", before)

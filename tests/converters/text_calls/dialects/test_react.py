@@ -185,13 +185,3 @@ def test_real_texts_that_hold_runs() -> None:
         calls = [call for part in agent for call in checks.calls(DIALECT, part)]
         assert [f"{name}[{''.join(values.values())}]" for name, values in calls] == actions
         assert len(pieces) - len(agent) == len(results)
-
-
-@pytest.mark.parametrize(
-    "piece",
-    ["Action: f\nAction Input: {", "Thought: Action: ", "Action: f[", "```\nAction: f\n",
-     "Action: f('", "Observation: x\nAction: go to a\n", "Action:\n\n", "Action: take a from "],
-)  # fmt: skip
-def test_hostile_texts_take_linear_time(piece: str) -> None:
-    checks.is_linear(DIALECT, lambda count: piece * count, 200)
-    checks.is_linear(DIALECT, lambda count: "Action: " + piece.replace("\n", " ") * count, 200)
