@@ -26,6 +26,9 @@ from measure import Goal, command, print_goals, run_command, run_task, save, spr
 LIMIT = 1.03
 """Ratio that the choice of a dialect may cost chats that have none."""
 
+PART = 5
+"""One part in so many of the generated runs is converted."""
+
 _PROGRAM = "import sys; from adp.cli.main import main; sys.exit(main())"
 
 
@@ -69,10 +72,10 @@ def converted(source: Path, chats: Path, out: Path, *options: str) -> float:
 
 def _of_dialect(name: str, data: Path, base: Path, megabytes: float, rounds: int) -> dict[str, Any]:
     """Megabytes a CPU second of the grammar, and of conversion with and without it."""
-    path = data / f"{name}-{megabytes:g}.jsonl"
-    if not path.exists():
-        write_runs(name, path, megabytes)
-    size = path.stat().st_size / 1e6
+    path, part = data / f"{name}-{megabytes:g}.jsonl", data / f"{name}-{megabytes / PART:g}.jsonl"
+    for place, size in ((path, megabytes), (part, megabytes / PART)):
+        if not place.exists():
+            write_runs(name, place, size)
     task = {"path": str(path), "name": name}
     alone = [run_task("grammar", task, script=Path(__file__).resolve()).answer for _ in range(2)]
     rates = [it["megabytes"] / it["cpu"] for it in alone]
@@ -81,11 +84,13 @@ def _of_dialect(name: str, data: Path, base: Path, megabytes: float, rounds: int
     for number in range(rounds):
         for side in sorted(sides, reverse=bool(number % 2)):
             source, options = sides[side]
-            used[side].append(converted(source, path, data / "out", *options))
+            used[side].append(converted(source, part, data / "out", *options))
+    size = part.stat().st_size / 1e6
     return {
-        "input_megabytes": size,
+        "megabytes_of_text": alone[0]["megabytes"],
         "calls": alone[0]["calls"],
         "grammar_mb_per_cpu_second": spread(rates),
+        "converted_megabytes": size,
         "convert_cpu": {side: spread(values) for side, values in used.items()},
         "convert_mb_per_cpu_second": {side: size / min(it) for side, it in used.items()},
     }

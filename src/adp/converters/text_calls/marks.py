@@ -226,7 +226,7 @@ _MARKS: dict[str, tuple[str, ...]] = {
     ),
     "llama_python_tag": ("<|python_tag|>", "<function="),
     "kimi_tags": ("<|tool_call_begin|>",),
-    "deepseek_tags": ("<｜tool▁call▁begin｜>",),
+    "deepseek_tags": ("<\uff5ctool\u2581call\u2581begin\uff5c>",),
     "harmony_text": ("<|message|>",),
     "json_actions": (),
     "fenced_code": (),
