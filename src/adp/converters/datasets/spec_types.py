@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from adp.converters.datasets.paths import parse_path
 from adp.core.options import OptionsModel
@@ -31,8 +31,11 @@ def _regex(value: Any) -> Any:
 
 
 Path = Annotated[str, BeforeValidator(_path)]
-Paths = Annotated[tuple[Path, ...], BeforeValidator(_listed)]
-Words = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+_SEVERAL = WithJsonSchema(
+    {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+)
+Paths = Annotated[tuple[Path, ...], BeforeValidator(_listed), _SEVERAL]
+Words = Annotated[tuple[str, ...], BeforeValidator(_listed), _SEVERAL]
 Regex = Annotated[str, BeforeValidator(_regex)]
 
 
