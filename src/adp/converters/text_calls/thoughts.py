@@ -28,6 +28,7 @@ _TAGS = {
 _LONE = ("</think>", "</thinking>", "</seed:think>", "[/THINK]", "◁/think▷")
 """Tags that close reasoning whose opening tag a chat template wrote before the text."""
 
+_ANY = (*_TAGS, *_LONE)
 _CODE = (
     r"(?P<_fence>^[ \t]*(?P<_bar>`{3,}|~{3,})(?P<_info>[^`\n]*)$)|(?P<_tick>`+)"
     rf"|(?P<_thought>{'|'.join(map(re.escape, _TAGS))})"
@@ -161,7 +162,7 @@ def thoughts_in(text: str) -> tuple[Marked, ...]:
     Args:
         text: the words of the turn.
     """
-    if "<" not in text and "[THINK]" not in text and "[/THINK]" not in text and "◁" not in text:
+    if not any(tag in text for tag in _ANY):
         return ()
     openings = Openings(text, "")
     openings.after(0)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 from adp.converters.text_calls.dialect import Dialect, ParsedTurn
 from adp_schema import jsontext
+from tests.converters.text_calls.work import MOST, growth
 
 
 def calls(grammar: Dialect, text: str, *tools: str) -> list[tuple[str, Any]]:
@@ -103,36 +102,18 @@ def edited(grammar: Dialect, text: str, **change: Any) -> list[tuple[str, Any]]:
     return calls(grammar, text[: call.span[0]] + written + text[call.span[1] :])
 
 
-def is_linear(grammar: Dialect, make: Callable[[int], str], count: int = 4000) -> None:
-    """Check that a text of twice the length takes about twice the steps of the interpreter.
+def is_linear(grammar: Dialect, piece: str, before: str = "") -> None:
+    """Check that twice the hostile text takes about twice the time, and a megabyte ends.
 
-    The engine of regular expressions makes no steps; a text of a megabyte shows what it takes.
+    Args:
+        grammar: the dialect.
+        piece: what the text repeats.
+        before: what it begins with.
     """
-    small, large = (_steps(grammar, make(number)) for number in (count, 2 * count))
-    assert large <= 2.5 * small + 2000
-    text = make(1)
-    _read(grammar, make(1_000_000 // max(len(text), 1)))
+    assert growth(lambda text: _read(grammar, before + text), piece) < MOST
 
 
 def _read(grammar: Dialect, text: str) -> None:
     turn = grammar.parse(text)
     grammar.results_in(text, turn.calls)
     grammar.pieces(text)
-
-
-def _steps(grammar: Dialect, text: str) -> int:
-    """How many lines of Python run."""
-    count = 0
-
-    def trace(frame: Any, event: str, argument: Any) -> Any:
-        nonlocal count
-        count += 1
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        _read(grammar, text)
-    finally:
-        sys.settrace(before)
-    return count

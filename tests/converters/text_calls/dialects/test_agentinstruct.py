@@ -171,12 +171,3 @@ def test_real_actions() -> None:
             assert re.sub(r"\s", "", action) == f"{name}({','.join(values.values())})".replace(
                 " ", ""
             )
-
-
-@pytest.mark.parametrize(
-    "piece", ["Act: bash\n```\n", "Act: answer(", "Think: ", "Action: Operation\n",
-              "Action: count(", "Action: Answer\nFinal Answer: ", "```\nAct: bash\n"]
-)  # fmt: skip
-def test_hostile_texts_take_linear_time(piece: str) -> None:
-    for grammar in (OS, DB, KG):
-        checks.is_linear(grammar, lambda count: piece * count, 200)

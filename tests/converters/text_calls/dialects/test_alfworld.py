@@ -114,11 +114,3 @@ def test_real_prompts() -> None:
         spans = [piece.span for piece in DIALECT.pieces(text) if piece.source == "agent"]
         calls = [call for span in spans for call in checks.calls(DIALECT, text[slice(*span)])]
         assert len(calls) == len(commands), name
-
-
-@pytest.mark.parametrize(
-    "piece",
-    ["ACTION: go to a ", "ACTION: take a\n", "> go to ", "> go to 1\n", "THOUGHT: ", "> \n"],
-)
-def test_hostile_texts_take_linear_time(piece: str) -> None:
-    checks.is_linear(DIALECT, lambda count: piece * count, 200)

@@ -238,6 +238,8 @@ def test_real_ui_tars() -> None:
         ("TYPE [a [b]]", [("TYPE", {"text": "a [b]"})]),
         ("PRESS_BACK\n", [("PRESS_BACK", {})]),
         ("COMPLETE", [("COMPLETE", {})]),
+        ("WAIT\nSCROLL [UP]\n\nCOMPLETE",
+         [("WAIT", {}), ("SCROLL", {"direction": "UP"}), ("COMPLETE", {})]),
         ("Thoughts:\nI open it.\nActions:\nCLICK <point>[[1,2]]</point>\nTYPE [x]",
          [("CLICK", {"x": 1, "y": 2}), ("TYPE", {"text": "x"})]),
     ],
@@ -269,15 +271,3 @@ def test_thoughts_and_edits_of_phones() -> None:
     assert checks.edited(MOBILE, text, arguments='{"x": 3, "y": 4}') == [
         ("CLICK", {"x": 3, "y": 4})
     ]
-
-
-@pytest.mark.parametrize(
-    "piece",
-    ["```click [", "```", "click('", "type [1] [", "Action: Type [1]; [", "Action: click(a='",
-     "TYPE [", "WAIT\n", "CLICK <point>[[", "<action>", "Action: wait()\n", "next action is ",
-     "wait()\n"],
-)  # fmt: skip
-def test_hostile_texts_take_linear_time(piece: str) -> None:
-    for grammar in (WEBARENA, WEBVOYAGER, UI_TARS, MOBILE):
-        checks.is_linear(grammar, lambda count: piece * count, 200)
-        checks.is_linear(grammar, lambda count: "Action: " + piece * count, 200)

@@ -240,15 +240,3 @@ def test_cognitive_kernel() -> None:
         "Code:\n```sql\nx\n```",
     ):
         assert not checks.checked(KERNEL, other)
-
-
-@pytest.mark.parametrize(
-    "piece",
-    ["```\n", "```\nedit 1:1\n", "end_of_edit\n", "R1 = f(", "R1 = f(a); ", "f(a=[", "f()\n",
-     "f('", "pyautogui.click(", "pyautogui.click(1)\n", "Code:\n```\n",
-     "Output Script:\n", "Thought: Code:\n"],
-)  # fmt: skip
-def test_hostile_texts_take_linear_time(piece: str) -> None:
-    for grammar in (KERNEL, LUMOS, PYAUTOGUI, CALLS, SWE_AGENT):
-        checks.is_linear(grammar, lambda count: piece * count, 200)
-    checks.is_linear(SWE_AGENT, lambda count: f"```\nedit 1:1\n{piece * count}\n```", 200)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from adp.converters.text_calls.registry import dialect
 from tests.converters.text_calls.dialects import checks, common
+from tests.effort import examples
 
 NAMES = (
     "agentinstruct_db", "agentinstruct_kg", "agentinstruct_os", "alfworld", "cognitive_kernel",
@@ -74,3 +77,71 @@ def test_a_turn_of_another_dialect_is_left_alone_by_the_strict_ones(name: str) -
     strict = [dialect(it) for it in NAMES if it not in ("react", "swe_agent", "python_calls")]
     acting = [it.name for it in strict if it.parse(dialect(name).example).calls]
     assert acting in ([name], [])
+
+
+SNIPPETS = (
+    "Thought: a\nAction: search[b]\nObservation: c\n", "Action: f('x', a=1)", "Answer: A. no",
+    "[b] c -> TYPE: d", "stop [x]", "```", "Final Answer: #1", "> think: a\nOK\n", "finish[é😀]",
+    " with Action Input: {}", "; R2 = QA(a, b)", "Act: answer(1)", "wait()", "TYPE [a]", "\r\n",
+    "edit 1:2\nx\nend_of_edit", "{'a': [", "\\", "\n", "\x00",
+)  # fmt: skip
+
+
+SIGNS = "[](){}'\"`:;,= \n#>Aa1é"
+
+
+@settings(max_examples=examples(400), deadline=None)
+@given(st.sampled_from(NAMES), st.sampled_from(NAMES), st.data())
+def test_any_text_has_spans_in_order_and_calls_that_can_be_written(
+    name: str, other: str, data: st.DataObject
+) -> None:
+    grammar, text = dialect(name), dialect(other).example
+    for _ in range(3):
+        start = data.draw(st.integers(0, len(text)))
+        end = data.draw(st.integers(start, min(len(text), start + 6)))
+        text = (
+            text[:start]
+            + data.draw(st.sampled_from(SNIPPETS) | st.text(SIGNS, max_size=3))
+            + text[end:]
+        )
+    turn = checks.checked(grammar, text)
+    for piece in grammar.pieces(text):
+        checks.checked(grammar, text[slice(*piece.span)])
+    if len(turn.calls) == 1:
+        start, end = turn.calls[0].span
+        written = grammar.write(turn.calls[0])
+        new = None if written is None else text[:start] + written + text[end:]
+        assert new is None or checks.values(grammar.parse(new)) == checks.values(turn)
+
+
+HOSTILE = {
+    "agentinstruct_db": ("Action: Operation\n```\n", "Action: Answer\nFinal Answer: "),
+    "agentinstruct_kg": ("Action: count(", "Thought: \nAction: count(#1)\n"),
+    "agentinstruct_os": ("Act: bash\n```\n", "Act: answer("),
+    "alfworld": ("ACTION: take a from ", "> go to 1\n"),
+    "cognitive_kernel": ("Code:\n```\n", "Thought: Code:\n"),
+    "lumos": ("R1 = f(", "R1 = f(a); "),
+    "mind2web": ("[a] ", "[a] b -> CLICK: \n", "Answer: C.\nAction: TYPE\n"),
+    "mobile": ("TYPE [", "WAIT\n", "<point>[["),
+    "pyautogui": ("pyautogui.click(", "pyautogui.click(1)\n```\n"),
+    "python_calls": ("f(a=[", "f('", "f()\n"),
+    "react": ("Action: f\nAction Input: {", "Action: f[", "```\nAction: f\n", "Action: f('",
+              "Observation: x\nAction: go to a\n"),
+    "swe_agent": ("```\n", "```\nedit 1:1\nend_of_edit\n"),
+    "ui_tars": ("```\nAction: f\n", "Action: click(a='", "Action: wait()\n"),
+    "webarena": ("```click [", "``` ```", "click('", "wait()\n", "<action>"),
+    "webshop": ("search[", "Action: click[x]\n"),
+    "webvoyager": ("Action: Type [1]; [", "Action: Wait\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_hostile_texts_take_linear_time(name: str) -> None:
+    for piece in HOSTILE[name]:
+        checks.is_linear(dialect(name), piece)
+
+
+@pytest.mark.parametrize("name", ["react", "webarena", "webshop", "ui_tars", "webvoyager"])
+def test_long_actions_take_linear_time(name: str) -> None:
+    for before in ("Thought: a\nAction: ", "Action: f["):
+        checks.is_linear(dialect(name), "take a from ", before)

@@ -70,10 +70,3 @@ def test_real_choices() -> None:
     assert len([text for text in turns if checks.answer(DIALECT, text)]) + len(calls) == len(turns)
     values = [it for text in turns for it in re.findall(r"^Value: (.+)", text, re.MULTILINE)]
     assert [given["value"] for _, given in calls if "value" in given] == values
-
-
-@pytest.mark.parametrize(
-    "piece", ["[a] ", "[a] b -> CLICK\n", "Answer: C.\n", "Answer: C.\nAction: TYPE\n"]
-)
-def test_hostile_texts_take_linear_time(piece: str) -> None:
-    checks.is_linear(DIALECT, lambda count: piece * count, 200)

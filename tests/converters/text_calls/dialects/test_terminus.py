@@ -41,6 +41,10 @@ XML = (
         ('{"task_complete": true, "commands": [{"keystrokes": "a"}]}',
          [("finish", {"task_complete": True}), ("terminal", {"keystrokes": "a"})]),
         ('{"commands": [{"keystrokes": "a\nb"}]}', [("terminal", {"keystrokes": "a\nb"})]),
+        ('{"state_analysis": "a", "explanation": "b", "commands": [{"keystrokes": "a", '
+         '"is_blocking": true, "timeout_sec": 5}], "is_task_complete": true}',
+         [("terminal", {"keystrokes": "a", "is_blocking": True, "timeout_sec": 5}),
+          ("finish", {"task_complete": True})]),
         (XML, [("terminal", LIST), ("terminal", {"keystrokes": "C-c"}),
                ("finish", {"task_complete": True})]),
         ('{"commands": [{"keystrokes": "a"}', []),
@@ -83,6 +87,7 @@ def test_screen_answers_the_last_call() -> None:
 def test_edited_calls_are_written() -> None:
     check_example(DIALECT)
     check_write(DIALECT, f"<think>x</think>\n{BATCH}")
+    check_write(DIALECT, XML.replace("true", "false"))
 
 
 def test_texts_about_tools_have_no_calls() -> None:

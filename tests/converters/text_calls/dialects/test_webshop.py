@@ -86,10 +86,3 @@ def test_real_turns(path: str) -> None:
 def test_the_standard_actions() -> None:
     ours = [call for text in upstream.agent_turns(RAW[0]) for call in checks.calls(DIALECT, text)]
     assert ours == upstream.standard_actions("adp_v1/agenttuning_webshop/sample_std.json")
-
-
-@pytest.mark.parametrize(
-    "piece", ["search[", "Action: click[x]\n", "Action: search[x", "Thought:\n"]
-)
-def test_hostile_texts_take_linear_time(piece: str) -> None:
-    checks.is_linear(DIALECT, lambda count: piece * count, 200)

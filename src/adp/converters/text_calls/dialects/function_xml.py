@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from adp.converters.text_calls.dialect import Dialect, Marked, ParsedCall, ParsedResult, ParsedTurn
 from adp.converters.text_calls.frames import MOST_FAILED, after_mark
-from adp.converters.text_calls.objects import checked, json_of, skip_space
+from adp.converters.text_calls.objects import json_of, says_same, skip_space
 from adp.converters.text_calls.thoughts import Openings, stands_alone
 from adp_schema import jsontext
 
@@ -46,12 +46,31 @@ _NAMED = {
     )
     for it in ("", "antml:")
 }
+_NAME = re.compile(r"[^\s<>\"]{1,200}")
+_CALL = re.compile(r"<function=[^>\n]{1,200}>|<(?:antml:)?invoke name=")
 _GROUP = r"(?:antml:)?function_calls|minimax:tool_call|tool_call"
 _OPEN = (
     rf"(?:<(?P<group>{_GROUP})>\s*)?"
     r"(?:<function=(?P<name>[^>\n]{1,200})>"
     r'|<(?P<prefix>antml:)?invoke name="(?P<named>[^"\n]{1,200})"[^>\n]{0,200}>)'
 )
+
+
+@dataclass(frozen=True, slots=True)
+class _ElementCall(ParsedCall):
+    """A call as an element, with what an edit keeps of its characters.
+
+    Attributes:
+        head: its opening tag, with the tag of a group before it.
+        tail: its closing tag, with that of a group after it.
+        name_place: its name, in ``head``.
+        prefix: namespace of an element ``invoke``; None for one called ``function``.
+    """
+
+    head: str = ""
+    tail: str = ""
+    name_place: tuple[int, int] = (0, 0)
+    prefix: str | None = None
 
 
 class FunctionXml(Dialect):
@@ -95,22 +114,31 @@ class FunctionXml(Dialect):
 
     def write(self, call: ParsedCall) -> str | None:
         """The characters of a call."""
-        if call.arguments is None:
+        if not isinstance(call, _ElementCall) or call.arguments is None:
             return None
-        lines = [f"<function={call.name}>"]
+        if not _NAME.fullmatch(call.name):
+            return None
+        first, last = call.name_place
+        opening = '<{}parameter name="{}">' if call.prefix is not None else "<{}parameter={}>"
+        lines = [f"{call.head[:first]}{call.name}{call.head[last:]}"]
         for key, raw in jsontext.decode_object(call.arguments).items():
             value = bytes(raw).decode("utf-8")
             if value.startswith('"'):
                 value = jsontext.decode_text(raw)
                 value = f"\n{value}\n" if "\n" in value or not value else value
-            lines.append(f"<parameter={key}>{value}</parameter>")
-        return checked(self, call, "\n".join([*lines, "</function>"]))
+            prefix = call.prefix or ""
+            lines.append(f"{opening.format(prefix, key)}{value}</{prefix}parameter>")
+        text = "\n".join([*lines, call.tail or "</function>"])
+        calls = self.parse(text, (call.name,)).calls
+        return text if len(calls) == 1 and says_same(calls[0], call) else None
 
 
 def _call_at(text: str, match: re.Match[str]) -> ParsedCall | str | None:
     """The call that begins here; a reason, or nothing, when there is none."""
-    prefix = match["prefix"] or ""
-    form = _EQUALS if match["name"] else _NAMED[prefix]
+    prefix = None if match["name"] else match["prefix"] or ""
+    if not (match["name"] or match["named"]).strip():
+        return None
+    form = _EQUALS if prefix is None else _NAMED[prefix]
     values: dict[str, str] = {}
     position = skip_space(text, match.end())
     while (parameter := form.parameter.match(text, position)) is not None:
@@ -119,17 +147,41 @@ def _call_at(text: str, match: re.Match[str]) -> ParsedCall | str | None:
         if key in values:
             return "a parameter stands twice"
         last = end.start() if end is not None else text.find(form.close, parameter.end())
+        if end is not None and _holds_call(text, parameter.end(), last, form.close):
+            last, end = _unclosed(text, parameter.end(), form.close), None
         if last < 0:
             return "a parameter is not closed"
         values[key] = _value(text, parameter.end(), last)
         position = skip_space(text, end.end() if end is not None else last)
+    close = position
     if text.startswith(form.close, position):
         position += len(form.close)
     elif position < len(text) or not values:
         return "a call holds other words" if values else None
-    written = _arguments(values)
     span = (match.start(), _group_end(text, position, match["group"]))
-    return ParsedCall(span, (match["name"] or match["named"]).strip(), written, None, "dsl")
+    start, end_of_name = match.span("name" if prefix is None else "named")
+    return _ElementCall(
+        span,
+        text[start:end_of_name].strip(),
+        *(_arguments(values), None, "dsl"),
+        head=match.group(),
+        tail=text[close : span[1]],
+        name_place=(start - span[0], end_of_name - span[0]),
+        prefix=prefix,
+    )
+
+
+def _holds_call(text: str, start: int, end: int, close: str) -> bool:
+    """Whether a value that holds its own closing tag goes on into another call."""
+    places = [text.find(tag, start, end) for tag in ("parameter>", close)]
+    closed = min((place for place in places if place >= 0), default=-1)
+    return closed >= 0 and _CALL.search(text, closed, end) is not None
+
+
+def _unclosed(text: str, start: int, close: str) -> int:
+    """The end of a value whose own closing tag was forgotten; -1 when that is not the fault."""
+    end = text.find(close, start)
+    return end if end >= 0 and text.find("parameter>", start, end) < 0 else -1
 
 
 def _value(text: str, start: int, end: int) -> str:
@@ -148,7 +200,10 @@ def _arguments(values: dict[str, str]) -> str | None:
             typed[key] = jsontext.raw(value) if jsontext.is_valid(value) else values[key]
     if typed == values:
         return json_of(values)
-    return jsontext.text_of(typed)
+    try:
+        return jsontext.text_of(typed)
+    except UnicodeEncodeError:  # a lone surrogate, which JSON can only say by an escape
+        return json_of(values)
 
 
 def _group_end(text: str, position: int, group: str | None) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from adp.converters.readers.cline_calls import TOOLS
@@ -51,7 +52,10 @@ class McpXml(Dialect):
         """Take a turn of an agent apart."""
         missing: set[str] = set()
         reason = "the element of a tool does not hold its arguments"
-        return scanned(text, _OPEN, lambda match: _calls(text, match, missing), reason)
+        turn = scanned(text, _OPEN, lambda match: _calls(text, match, missing), reason)
+        if turn.left is not None and not any(mark in text for mark in self.marks):
+            return replace(turn, left=None)
+        return turn
 
     def results_in(self, text: str, calls: Sequence[ParsedCall]) -> tuple[ParsedResult, ...]:
         """The results in a turn that follows calls."""

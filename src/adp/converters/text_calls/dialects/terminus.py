@@ -6,6 +6,7 @@ said to be complete is a call ``finish``. ``analysis`` and ``plan`` are reasonin
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,7 +20,7 @@ from adp.converters.text_calls.dialect import (
     Span,
 )
 from adp.converters.text_calls.find import Object, objects_from
-from adp.converters.text_calls.frames import framed, written_frame
+from adp.converters.text_calls.frames import FramedCall, framed, written_frame
 from adp.converters.text_calls.objects import json_of
 from adp.converters.text_calls.thoughts import Openings, trimmed
 from adp_schema import jsontext
@@ -27,12 +28,13 @@ from adp_schema import jsontext
 _OPEN = r"(?:^|(?<=>))[ \t]*(?:```(?:json)?[ \t]*\r?\n[ \t]*)?(?=\{)|<response>"
 _FENCE = re.compile(r"\s*```[ \t]*$", re.MULTILINE)
 _MOST_FAILED = 50
+_REASONING = (("analysis", "plan"), ("state_analysis", "explanation"))
 _SCREEN = re.compile(r"New Terminal Output:\r?\n?|Current Terminal Screen:\r?\n?")
 _PREVIOUS = re.compile(r"Previous response had (parsing errors|warnings|errors):")
 _KEYS = re.compile(
     r'\s*<keystrokes((?:\s+[\w-]{1,40}="[^"<>\n]{0,40}")*)\s*>(.*?)</keystrokes>', re.DOTALL
 )
-_DURATION = re.compile(r'\bduration="([0-9.]+)"')
+_DURATION = re.compile(r'<keystrokes[^>]{0,100}\bduration="(\d{1,9}(?:\.\d{1,9})?)"')
 
 
 class Terminus(Dialect):
@@ -44,7 +46,7 @@ class Terminus(Dialect):
         '{"analysis": "Empty.", "plan": "List it.", "commands": '
         '[{"keystrokes": "ls\\n", "duration": 0.1}], "task_complete": false}'
     )
-    marks = ('"commands"', "<commands>", '"task_complete"')
+    marks = ('"commands"', "<commands>", '"task_complete"', '"is_task_complete"')
     prompts = ('"keystrokes"', "<keystrokes>")
     results = ("New Terminal Output:", "Previous response had", "Current Terminal Screen:")
 
@@ -77,7 +79,15 @@ class Terminus(Dialect):
 
     def write(self, call: ParsedCall) -> str | None:
         """The characters of a call."""
-        return written_frame(call) if call.name == "terminal" else None
+        if call.name != "terminal" or not isinstance(call, FramedCall) or call.arguments is None:
+            return None
+        if not call.key:
+            return written_frame(call)
+        values = json.loads(call.arguments)
+        words = values.get("keystrokes")
+        if not isinstance(words, str) or values != {**_attributes(call.source), call.key: words}:
+            return None
+        return written_frame(call, words)
 
 
 def _batch(text: str, start: int, position: int) -> ParsedTurn | None:
@@ -87,7 +97,7 @@ def _batch(text: str, start: int, position: int) -> ParsedTurn | None:
         return None
     value = matches[0][0]
     commands = value.members.get("commands")
-    complete = value.members.get("task_complete")
+    complete = value.members.get("task_complete") or value.members.get("is_task_complete")
     if commands is None and complete is None:
         return None
     listed = _commands(text, value)
@@ -117,7 +127,8 @@ def _turn(text: str, span: Span, value: Object, listed: list[Object], done: bool
     """Share the characters of a batch among its reasoning and its calls."""
     thoughts = _reasoning(text, span[0], value, listed)
     start = thoughts[-1].span[1] if thoughts else span[0]
-    complete = value.members["task_complete"] if done else None
+    complete = value.members.get("task_complete") or value.members.get("is_task_complete")
+    complete = complete if done else None
     finish_first = complete is not None and bool(listed) and complete.start < listed[0].start
     places = [(it.start, it.end) for it in listed]
     if complete is not None:
@@ -149,7 +160,8 @@ def _reasoning(
     text: str, start: int, value: Object, listed: Sequence[Object]
 ) -> tuple[Marked, ...]:
     """Analysis and plan, when both stand before the commands and have no escapes."""
-    members = [value.members.get(key) for key in ("analysis", "plan")]
+    keys = next((pair for pair in _REASONING if pair[0] in value.members), _REASONING[0])
+    members = [value.members.get(key) for key in keys]
     if not listed or any(it is None or it.text is None for it in members):
         return ()
     first, second = (it for it in members if it is not None)
@@ -182,8 +194,7 @@ def _xml(text: str, match: re.Match[str]) -> ParsedTurn | None:
     items: list[tuple[re.Match[str], str]] = []
     position = first + len("<commands>")
     while (keys := _KEYS.match(text, position, stop)) is not None:
-        duration = _DURATION.search(keys[1])
-        values = {"keystrokes": keys[2]} | ({"duration": float(duration[1])} if duration else {})
+        values = {"keystrokes": keys[2], **_attributes(keys.group())}
         items.append((keys, json_of(values) or "{}"))
         position = keys.end()
     done = re.search(r"<task_complete>\s*true\s*</task_complete>", text[position:stop])
@@ -192,6 +203,12 @@ def _xml(text: str, match: re.Match[str]) -> ParsedTurn | None:
     return _xml_turn(
         text, (start, stop), items, position + done.start() if done else None, thoughts
     )
+
+
+def _attributes(source: str) -> dict[str, float]:
+    """The duration that an element of keystrokes has."""
+    match = _DURATION.search(source)
+    return {"duration": float(match[1])} if match else {}
 
 
 def _xml_turn(
@@ -204,9 +221,11 @@ def _xml_turn(
     starts = [keys.start() for keys, _ in items] + ([] if done is None else [done])
     borders = [span[0], *starts[1:], span[1]]
     calls: list[ParsedCall] = []
-    for index, (_, arguments) in enumerate(items):
+    for index, (keys, arguments) in enumerate(items):
         place = (borders[index], borders[index + 1])
-        calls.append(ParsedCall(place, "terminal", arguments, None, "dsl"))
+        call = ParsedCall(place, "terminal", arguments, None, "dsl")
+        framed_call = framed(text, place, keys.span(2), call, closing="</keystrokes>")
+        calls.append(replace(framed_call, key="keystrokes"))
     if done is not None:
         place = (borders[len(items)], borders[len(items) + 1])
         calls.append(ParsedCall(place, "finish", '{"task_complete": true}', None, "dsl"))

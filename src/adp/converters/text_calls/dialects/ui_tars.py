@@ -40,6 +40,8 @@ class UiTars(Dialect):
 
     def parse(self, text: str, tools: Sequence[str] = ()) -> ParsedTurn:
         """Take a turn of an agent apart."""
+        if not any(mark in text for mark in self.marks):
+            return ParsedTurn()
         parts = sections(text, _PATTERN)
         calls: list[ParsedCall] = []
         thoughts: list[Marked] = []
@@ -51,7 +53,7 @@ class UiTars(Dialect):
             elif part.label == "action":
                 listed = _calls(text, part.words, part.span[0])
                 calls += listed
-                if not listed and any(mark in text for mark in self.marks):
+                if not listed:
                     left = "it is no action of a screen"
         if not calls:
             return ParsedTurn(left=left)
@@ -85,7 +87,7 @@ def _calls(text: str, words: Span, start: int) -> list[ParsedCall]:
         results.append(ParsedCall((begin, end), name, arguments, kind="gui"))
         rest = text[end : words[1]]
         position = end + len(rest) - len(rest.lstrip(" \n\r\t;"))
-        if position == end:
+        if "\n" not in text[end:position]:
             break
     return results
 
