@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[1] / "src" / "adp" / "converters" / "text_calls" /
 
 def main() -> None:
     """Write the table anew."""
-    rows = [f"    {it.name!r}: {it.marks if it.automatic else ()!r},\n" for it in dialects()]
+    rows = [f"    {it.name!r}: {it.marks if it.automatic else ()!a},\n" for it in dialects()]
     table = "_MARKS: dict[str, tuple[str, ...]] = {\n" + "".join(rows) + "}\n"
     text = PAGE.read_text(encoding="utf-8")
     start, end = re.search(r"^_MARKS: .*?^}\n", text, re.DOTALL | re.MULTILINE).span()  # type: ignore[union-attr]

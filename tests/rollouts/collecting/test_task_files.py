@@ -254,4 +254,3 @@ def test_the_tasks_of_a_store_without_runs(tmp_path):
     (task,) = read_tasks(store.root, KIND, None).tasks
     assert task.instruction == "How long is it?"
     assert task.dataset == store.manifest.datasets.popitem()[0]
-

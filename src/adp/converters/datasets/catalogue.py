@@ -107,10 +107,13 @@ def of_user(path: str) -> DatasetFormat:
 def _of_user(path: str, state: tuple[int, int]) -> DatasetFormat:
     """The same, read once while the file is unchanged."""
     from adp.converters.datasets.dataset_format import DatasetFormat
-    from adp.converters.datasets.recipe_file import check_recipe
+    from adp.converters.datasets.recipe_file import check_recipe, check_words
     from adp.core.input_files import read_text
 
-    return DatasetFormat(check_recipe(read_text(Path(path)), Path(path).name))
+    text, name = read_text(Path(path)), Path(path).name
+    recipe = check_recipe(text, name)
+    check_words(recipe, text, name)
+    return DatasetFormat(recipe)
 
 
 @cache

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from typing import Any
 
 import yaml
 from pydantic import ValidationError
 
-from adp.converters.datasets.recipe import DatasetRecipe
+from adp.converters.datasets.recipe import FAMILIES, DatasetRecipe
+from adp.converters.registry import formats
+from adp.converters.text_calls.of_file import NONE
+from adp.converters.text_calls.registry import DIALECTS
 from adp.core.option_errors import names, sentences
 from adp.core.yaml_text import parse_yaml
-from adp_schema.errors import RecipeError
+from adp_schema.errors import RecipeError, unknown_name
 
 
 def check_recipe(text: str, name: str) -> DatasetRecipe:
@@ -27,11 +31,41 @@ def check_recipe(text: str, name: str) -> DatasetRecipe:
     if not isinstance(plain, dict):
         raise RecipeError(f"{name} is no recipe: it has to begin with keys such as name:")
     try:
-        return DatasetRecipe.model_validate(plain)
+        recipe = DatasetRecipe.model_validate(plain)
     except ValidationError as error:
         place = error.errors(include_url=False)[0]["loc"]
         sentence = sentences(error, names(DatasetRecipe))[0]
         raise RecipeError(f"{name}, line {_line_of(text, place)}: {sentence}") from None
+    return recipe
+
+
+def check_words(recipe: DatasetRecipe, text: str, name: str) -> None:
+    """Check that the reader, the hook and the dialects that a recipe names are there.
+
+    Args:
+        recipe: the recipe.
+        text: its YAML.
+        name: name of its file, for errors.
+
+    Raises:
+        RecipeError: one is not.
+    """
+    given = recipe.dialect
+    words = [it.dialect for it in given] if isinstance(given, tuple) else [given]
+    checks = [
+        ("reader", "reader", recipe.overlaid, (*FAMILIES, *formats)),
+        ("hook", "hook", recipe.hook, _hooks()),
+    ]
+    checks += [("dialect", "dialect", word, (*DIALECTS, NONE)) for word in words]
+    for key, kind, word, known in checks:
+        if word is not None and word not in known:
+            line = _line_of(text, (key,))
+            raise RecipeError(f"{name}, line {line}: {key}: {unknown_name(kind, word, known)}")
+
+
+def _hooks() -> tuple[str, ...]:
+    folder = files("adp.converters.datasets.hooks")
+    return tuple(it.name.removesuffix(".py") for it in folder.iterdir() if it.name[0].isalpha())
 
 
 def _line_of(text: str, place: tuple[Any, ...]) -> int:
@@ -49,9 +83,27 @@ def _line_of(text: str, place: tuple[Any, ...]) -> int:
     return line
 
 
+_MATCH = {"$ref": "#/$defs/MatchSpec"}
+_PATHS = [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]
+
+
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of a recipe, for editors."""
-    schema = DatasetRecipe.model_json_schema()
+    schema: dict[str, Any] = _with_short_forms(DatasetRecipe.model_json_schema())
+    about = schema["properties"]["match"]["description"]
+    forms = [_MATCH, {"type": "array", "items": _MATCH}]
+    schema["properties"]["match"] = {"anyOf": forms, "description": about}
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "Recipe of a data set"
     return schema
+
+
+def _with_short_forms(node: Any) -> Any:
+    """A schema in which a path alone, or several, may stand for a field."""
+    if isinstance(node, list):
+        return [_with_short_forms(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if node.get("$ref") in ("#/$defs/FieldSpec", "#/$defs/PartOfTask"):
+        return {"anyOf": [*_PATHS, node]}
+    return {key: _with_short_forms(value) for key, value in node.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from adp.converters.datasets.paths import parse_path
 from adp.core.options import OptionsModel
@@ -31,8 +31,11 @@ def _regex(value: Any) -> Any:
 
 
 Path = Annotated[str, BeforeValidator(_path)]
-Paths = Annotated[tuple[Path, ...], BeforeValidator(_listed)]
-Words = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+_SEVERAL = WithJsonSchema(
+    {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+)
+Paths = Annotated[tuple[Path, ...], BeforeValidator(_listed), _SEVERAL]
+Words = Annotated[tuple[str, ...], BeforeValidator(_listed), _SEVERAL]
 Regex = Annotated[str, BeforeValidator(_regex)]
 
 
@@ -45,7 +48,8 @@ class FieldSpec(OptionsModel):
     regex: Regex | None = None
     """The value is what its first group matches in the text."""
     map: dict[str, Any] = Field(default_factory=dict)
-    """Text -> value; what is not in it gives none. true, false and numbers count as their text."""
+    """Text -> value; what is not in it gives none. true, false and numbers count as their text.
+    The text is what ``regex`` and ``format`` make."""
     format: str | None = None
     """A text with ``{}`` in the place of the value; ``{a.b}`` is the text at another path."""
     when: Regex | None = None

@@ -42,6 +42,8 @@ SWE_SMITH = ROOT / "adp_v1" / "swe-smith"
          '<invoke name="g">\n</invoke>\n</function_calls>', [("f", {"k": "v"}), ("g", {})]),
         ('<minimax:tool_call>\n<invoke name="f">\n<parameter name="k">v</parameter>\n</invoke>\n'
          "</minimax:tool_call>", [("f", {"k": "v"})]),
+        ("<function=a>\n<parameter=k>1\n</function>\n<function=b>\n<parameter=k>2</parameter>",
+         [("a", {"k": "1"}), ("b", {"k": "2"})]),
         ("<think>\n<function=a></function>\n</think>\n<function=b></function>", [("b", {})]),
     ],
 )  # fmt: skip
@@ -56,6 +58,7 @@ def test_calls_are_found(text: str, expected: list[object]) -> None:
         "<function=bash>\n<parameter=command>ls",
         "<function=bash>\nls\n</function>",
         "<function=bash> is the tag.",
+        "<function= ></function>",
         "<function=f><parameter=k>1</parameter><parameter=k>2</parameter></function>",
     ],
 )

@@ -41,6 +41,10 @@ XML = (
         ('{"task_complete": true, "commands": [{"keystrokes": "a"}]}',
          [("finish", {"task_complete": True}), ("terminal", {"keystrokes": "a"})]),
         ('{"commands": [{"keystrokes": "a\nb"}]}', [("terminal", {"keystrokes": "a\nb"})]),
+        ('{"state_analysis": "a", "explanation": "b", "commands": [{"keystrokes": "a", '
+         '"is_blocking": true, "timeout_sec": 5}], "is_task_complete": true}',
+         [("terminal", {"keystrokes": "a", "is_blocking": True, "timeout_sec": 5}),
+          ("finish", {"task_complete": True})]),
         (XML, [("terminal", LIST), ("terminal", {"keystrokes": "C-c"}),
                ("finish", {"task_complete": True})]),
         ('{"commands": [{"keystrokes": "a"}', []),

@@ -136,6 +136,8 @@ class FunctionXml(Dialect):
 def _call_at(text: str, match: re.Match[str]) -> ParsedCall | str | None:
     """The call that begins here; a reason, or nothing, when there is none."""
     prefix = None if match["name"] else match["prefix"] or ""
+    if not (match["name"] or match["named"]).strip():
+        return None
     form = _EQUALS if prefix is None else _NAMED[prefix]
     values: dict[str, str] = {}
     position = skip_space(text, match.end())
@@ -145,7 +147,9 @@ def _call_at(text: str, match: re.Match[str]) -> ParsedCall | str | None:
         if key in values:
             return "a parameter stands twice"
         last = end.start() if end is not None else text.find(form.close, parameter.end())
-        if last < 0 or _holds_call(text, parameter.end(), last):
+        if end is not None and _holds_call(text, parameter.end(), last, form.close):
+            last, end = _unclosed(text, parameter.end(), form.close), None
+        if last < 0:
             return "a parameter is not closed"
         values[key] = _value(text, parameter.end(), last)
         position = skip_space(text, end.end() if end is not None else last)
@@ -167,10 +171,17 @@ def _call_at(text: str, match: re.Match[str]) -> ParsedCall | str | None:
     )
 
 
-def _holds_call(text: str, start: int, end: int) -> bool:
+def _holds_call(text: str, start: int, end: int, close: str) -> bool:
     """Whether a value that holds its own closing tag goes on into another call."""
-    closed = text.find("parameter>", start, end)
+    places = [text.find(tag, start, end) for tag in ("parameter>", close)]
+    closed = min((place for place in places if place >= 0), default=-1)
     return closed >= 0 and _CALL.search(text, closed, end) is not None
+
+
+def _unclosed(text: str, start: int, close: str) -> int:
+    """The end of a value whose own closing tag was forgotten; -1 when that is not the fault."""
+    end = text.find(close, start)
+    return end if end >= 0 and text.find("parameter>", start, end) < 0 else -1
 
 
 def _value(text: str, start: int, end: int) -> str:

@@ -28,6 +28,7 @@ from adp_schema import jsontext
 _OPEN = r"(?:^|(?<=>))[ \t]*(?:```(?:json)?[ \t]*\r?\n[ \t]*)?(?=\{)|<response>"
 _FENCE = re.compile(r"\s*```[ \t]*$", re.MULTILINE)
 _MOST_FAILED = 50
+_REASONING = (("analysis", "plan"), ("state_analysis", "explanation"))
 _SCREEN = re.compile(r"New Terminal Output:\r?\n?|Current Terminal Screen:\r?\n?")
 _PREVIOUS = re.compile(r"Previous response had (parsing errors|warnings|errors):")
 _KEYS = re.compile(
@@ -45,7 +46,7 @@ class Terminus(Dialect):
         '{"analysis": "Empty.", "plan": "List it.", "commands": '
         '[{"keystrokes": "ls\\n", "duration": 0.1}], "task_complete": false}'
     )
-    marks = ('"commands"', "<commands>", '"task_complete"')
+    marks = ('"commands"', "<commands>", '"task_complete"', '"is_task_complete"')
     prompts = ('"keystrokes"', "<keystrokes>")
     results = ("New Terminal Output:", "Previous response had", "Current Terminal Screen:")
 
@@ -96,7 +97,7 @@ def _batch(text: str, start: int, position: int) -> ParsedTurn | None:
         return None
     value = matches[0][0]
     commands = value.members.get("commands")
-    complete = value.members.get("task_complete")
+    complete = value.members.get("task_complete") or value.members.get("is_task_complete")
     if commands is None and complete is None:
         return None
     listed = _commands(text, value)
@@ -126,7 +127,8 @@ def _turn(text: str, span: Span, value: Object, listed: list[Object], done: bool
     """Share the characters of a batch among its reasoning and its calls."""
     thoughts = _reasoning(text, span[0], value, listed)
     start = thoughts[-1].span[1] if thoughts else span[0]
-    complete = value.members["task_complete"] if done else None
+    complete = value.members.get("task_complete") or value.members.get("is_task_complete")
+    complete = complete if done else None
     finish_first = complete is not None and bool(listed) and complete.start < listed[0].start
     places = [(it.start, it.end) for it in listed]
     if complete is not None:
@@ -158,7 +160,8 @@ def _reasoning(
     text: str, start: int, value: Object, listed: Sequence[Object]
 ) -> tuple[Marked, ...]:
     """Analysis and plan, when both stand before the commands and have no escapes."""
-    members = [value.members.get(key) for key in ("analysis", "plan")]
+    keys = next((pair for pair in _REASONING if pair[0] in value.members), _REASONING[0])
+    members = [value.members.get(key) for key in keys]
     if not listed or any(it is None or it.text is None for it in members):
         return ()
     first, second = (it for it in members if it is not None)
