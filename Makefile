@@ -26,7 +26,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help venv demo loop loop-full test test-slow test-random test-all-pythons check bench bench-against gpu-bench rivals fuzz fidelity docs site golden clean
-.PHONY: lint types layers spelling sizes names docs-fresh oracle-tests api-tests harness-tests formats-report
+.PHONY: lint types layers spelling sizes names docs-fresh oracle-tests api-tests harness-tests formats-report adp-sets
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
@@ -179,6 +179,9 @@ api-tests: $(INSTALLED) $(APIS)/.installed ## Ask anthropic, openai, inspect_ai 
 formats-report: $(INSTALLED) ## Name the format of each file under DATA=..., and count the data sets, against the expected answers
 	$(BIN)/python -m tools.formats_report $(DATA)
 	$(BIN)/python -m tools.dataset_folders $(DATA)
+
+adp-sets: $(INSTALLED) ## Compare the Agent Data Protocol's raw samples under DATA=... with its standardized ones
+	$(BIN)/python -m tools.adp_sets_table $(DATA) $(ARGS)
 
 clean: ## Remove the environments, and what building and testing left behind
 	rm -rf .venv .venv-* build dist site .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

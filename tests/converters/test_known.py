@@ -130,7 +130,7 @@ def test_junk_before_the_first_record(tmp_path):
 
 
 def test_only_the_head_of_a_large_document_is_read(tmp_path):
-    more = dict.fromkeys(map(str, range(HEAD_BYTES // 500)), ["x" * 1000])
+    more = {str(number): ["x" * 1000] for number in range(HEAD_BYTES // 500)}
     path = tmp_path / "large.json"
     path.write_text(json.dumps({**DOCUMENTS["conversation_state"], **more}), "utf-8")
     assert path.stat().st_size > 2 * HEAD_BYTES

@@ -577,7 +577,10 @@ def test_all_files_are_there():
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_a_real_file_comes_back(path, tmp_path):
-    manifest = convert([str(path)], str(tmp_path / "store"))
+    # Some data sets have a recipe that cuts or regroups their rows.
+    regrouped = any(part in ("toolbench", "llava_plus") for part in path.parts)
+    options = ConvertOptions(format="sharegpt" if regrouped else None)
+    manifest = convert([str(path)], str(tmp_path / "store"), options=options)
     assert manifest.counts.rejected == 0
     assert manifest.losses == {}
     store = Store.open(str(tmp_path / "store"))

@@ -19,6 +19,7 @@ Fields = tuple[tuple[str, tuple[str, ...], str], ...]
 """Columns of the trajectory, the keys that they are read from, and id, text, bool or number."""
 
 _QUOTE = 0x22
+_LONGEST_ID = 300
 _NULL = Raw(b"null")
 
 
@@ -88,7 +89,9 @@ def _take(raw: Raw | None, kind: str, key: str, form: dict[str, Any]) -> Any:
         return None
     first = jsontext.first_byte(raw)
     if first == _QUOTE:
-        return jsontext.decode_value(raw) if kind in ("id", "text") else None
+        text = jsontext.decode_value(raw) if kind in ("id", "text") else None
+        # A prompt under the key of an id, as some converted data sets have it, is no id.
+        return None if kind == "id" and text is not None and len(text) > _LONGEST_ID else text
     if first in b"tf":
         return jsontext.decode_value(raw) if kind == "bool" else None
     if first not in b"-0123456789" or kind not in ("id", "number"):

@@ -244,7 +244,34 @@ def tiny_rows() -> list[dict[str, Any]]:
     ]
 
 
+# ---- Alpaca ------------------------------------------------------------------------------------
+
+
+def alpaca_rows() -> list[dict[str, Any]]:
+    """Rows of ET-Agent, of SAGE's converter, and of LLaMA-Factory."""
+    first = sage_trajectories()[0]
+    steps = []
+    for step in first["steps"]:
+        call = json.dumps(step["action_input"], ensure_ascii=False)
+        steps += [f"Thought: {step['thought']}",
+                  f'<tool_call>\n{{"name": "{step["action"]}", "arguments": {call}}}\n</tool_call>',
+                  f"Observation: {step['observation']}"]  # fmt: skip
+    about = {key: first[key] for key in ("trajectory_id", "task_id", "success", "total_reward")}
+    return [
+        {"instruction": PROMPT, "input": "What is 12 squared?", "output": ROOT},
+        {"instruction": first["instruction"], "output": "\n\n".join(steps), "metadata": about,
+         "input": f"Available tools: {', '.join(first['available_tools'])}"},
+        {"instruction": "Go on", "input": "", "output": "Yes.", "system": "Be short.",
+         "history": [["Shall I?", "Do."], ["Now?", "Now."]]},
+        {"output": "alone", "instruction": "Say it", "id": 3},
+        {"instruction": None, "input": "only input", "output": ""},
+        {"instruction": "odd history", "input": None, "output": "x", "history": [["a"], 1]},
+        {"instruction": "none before", "output": "x", "history": []},
+    ]  # fmt: skip
+
+
 RECORDS = {
+    "alpaca_rows": alpaca_rows,
     "et_agent_rollouts": et_rollouts,
     "et_agent_flywheel": et_flywheel,
     "et_agent_results": et_results,

@@ -98,7 +98,7 @@ def test_runs_of_other_formats_arrive_or_are_reported(source, name):
         record = converter.write(run, losses)
         data = jsontext.encode(record)
         back = read_one(converter, data)
-        assert converter.sniff(jsontext.decode_object(data)) == Match.STAMP
+        assert converter.sniff(jsontext.decode_object(data)) > Match.NO
         gone = [piece for piece, _ in missing([run], back, losses)]
         # Calls and results stand in the texts of these formats, as they do in the source.
         texts = " ".join(map(str, _words(back)))

@@ -65,7 +65,11 @@ def test_every_form_of_a_ground_truth(truth, answers):
 
 def test_a_row_of_verl_says_all_that_it_said():
     task = task_of(verl("Lima", metadata=None, extra={"own": 1}))
-    assert (task.task_id, task.split, task.instruction) == ("7", "train", "Capital of Peru?")
+    assert (task.task_id, task.split, task.instruction) == (
+        "qa_train_7",
+        "train",
+        "Capital of Peru?",
+    )
     extra = json.loads(task.extra)
     assert extra["prompt"] == PROMPT
     assert (extra["data_source"], extra["ability"], extra["own"]) == ("qa", "qa", 1)
@@ -107,13 +111,13 @@ def test_parquet_is_read_row_by_row(tmp_path):
     rows[1]["extra_info"] = {**rows[1]["extra_info"], "index": 8}
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "train.parquet")
     tasks = read_task_file(tmp_path / "train.parquet")
-    assert [task.task_id for task in tasks.tasks] == ["7", "8"]
+    assert [task.task_id for task in tasks.tasks] == ["qa_train_7", "qa_train_8"]
     assert [json.loads(task.answers) for task in tasks.tasks] == [["Lima"], ["Quito"]]
     assert read_task_file(tmp_path / "train.parquet", "train").records == 2
     rows[1]["extra_info"]["index"] = 7
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "twice.parquet")
     (reason,) = read_task_file(tmp_path / "twice.parquet").reasons
-    assert reason == "twice.parquet#2: record 1 has the id '7' already"
+    assert reason == "twice.parquet#2: record 1 has the id 'qa_train_7' already"
 
 
 def test_what_is_no_parquet_is_an_error(tmp_path):

@@ -295,13 +295,27 @@ def test_from_and_value_are_for_sharegpt() -> None:
     assert all(set(item) == {"from", "value"} for item in row["conversations"])
 
 
+def test_names_that_python_does_not_take_are_written_another_way() -> None:
+    chat = chat_of(user("a"), agent("", ChatCall("get-it", {"from": 1}, '{"from": 1}', "c")))
+    [row], _ = export(V0, chat)
+    assert texts(row, "assistant") == [
+        "<function=get-it>\n<parameter=from>\n1\n</parameter>\n</function>"
+    ]
+    [row], _ = export(AGENTLAB, chat)
+    assert json.loads(row["conversations"][1]["content"])["action"] == "get_it(from=1)"
+    chat = chat_of(user("a"), agent("", ChatCall("get", {"from": 1, "to": 2}, "{}", "c")))
+    [row], _ = export(V0, chat)
+    [call] = PARAMETER.findall(texts(row, "assistant")[0])
+    assert call == ("code", "get(to=2, **{'from': 1})")
+
+
 def test_strings_of_adp_v1_lose_their_second_quotes() -> None:
-    chat = chat_of(user("a"), agent("", tool("click", element='"Buy Now"')))
+    chat = chat_of(user("a"), agent("", tool("click", element='"Buy Now"', no=r'"\d" "')))
     v1 = Trajectory(trajectory_id="d/run", source_format="adp_v1")
     [row], _ = export(V0, chat, run=v1)
-    assert "click(element='Buy Now')" in texts(row, "assistant")[0]
+    assert "click(element='Buy Now', no='\"\\\\d\" \"')" in texts(row, "assistant")[0]
     [row], _ = export(V0, chat)
-    assert "click(element='\"Buy Now\"')" in texts(row, "assistant")[0]
+    assert "click(element='\"Buy Now\"', " in texts(row, "assistant")[0]
 
 
 def exported(tmp_path: Path, to: str, **settings: Any) -> list[dict[str, Any]]:

@@ -1,6 +1,7 @@
 """Files of the systems whose features this project covers: read, and written back equal."""
 
 SYSTEMS = {
+    "alpaca_rows": "adp.converters.systems.alpaca_rows:CONVERTER",
     "et_agent_flywheel": "adp.converters.systems.et_agent:FLYWHEEL",
     "et_agent_results": "adp.converters.systems.et_agent:RESULTS",
     "et_agent_rollouts": "adp.converters.systems.et_agent:ROLLOUTS",

@@ -142,6 +142,17 @@ _MARKS: dict[str, tuple[str, ...]] = {
     "python_calls": (),
     "react": (
         "Action:",
+        "Action0",
+        "Action1",
+        "Action2",
+        "Action3",
+        "Action4",
+        "Action5",
+        "Action6",
+        "Action7",
+        "Action8",
+        "Action9",
+        "Action 0",
         "Action 1",
         "Action 2",
         "Action 3",
@@ -230,6 +241,7 @@ _MARKS: dict[str, tuple[str, ...]] = {
     "harmony_text": ("<|message|>",),
     "json_actions": (),
     "fenced_code": (),
+    "sage_steps": (),
 }
 """Dialect -> its marks; those that are not chosen automatically have none here."""
 

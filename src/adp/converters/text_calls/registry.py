@@ -45,6 +45,7 @@ DIALECTS: tuple[str, ...] = (
     "harmony_text",
     "json_actions",
     "fenced_code",
+    "sage_steps",
 )
 """Names of the dialects, and of their modules. Earlier ones win when two claim as many turns."""
 

@@ -71,7 +71,9 @@ def _of_verl(record: dict[str, Any]) -> dict[str, Any]:
     out["reward_spec"] = record["reward_model"]
     index = about.get("index")
     if record.get("id") is None and not isinstance(index, dict | list | None):
-        out["id"] = index
+        # Sources and splits of one file number their rows by themselves.
+        words = (record.get("data_source"), about.get("split"), index)
+        out["id"] = "_".join(str(word) for word in words if word is not None)
     if isinstance(about.get("split"), str) and record.get("split") is None:
         out["split"] = about["split"]
     kept = {key: value for key, value in record.items() if key not in ("reward_model", "extra")}

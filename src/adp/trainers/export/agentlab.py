@@ -15,7 +15,7 @@ from typing import Any, Literal
 from adp.rendering.chat import Chat, Message
 from adp.trainers.export.exporter import ExportCounts, ExportItem, Form, RowExporter
 from adp.trainers.export.harness.action_space import described
-from adp.trainers.export.harness.actions import BROWSER_ACTIONS, Action, python_call
+from adp.trainers.export.harness.actions import BROWSER_ACTIONS, Action, gym_call
 from adp.trainers.export.harness.conversation import row_id, with_source_system
 from adp.trainers.export.harness.offers import other_tools
 from adp.trainers.export.harness.options import HarnessOptions, Keys
@@ -160,7 +160,7 @@ class _Steps:
             return _send(str(action.arguments.get("message", "")))
         if action.is_known and action.name == "browser":
             return str(action.arguments["code"])
-        return python_call(action.name, action.arguments)
+        return gym_call(action.name, action.arguments)
 
 
 def _send(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Raw
 
 from adp.converters.datasets.actions import act, observe
+from adp.converters.datasets.families.messages import item_object
 from adp.converters.datasets.reader_specs import ActionSpec, ListsSpec, ObservationSpec
 from adp.converters.datasets.turns import DatasetRow
 from adp.converters.kit.drafts import ObservationDraft, StepDraft
@@ -38,7 +39,7 @@ def read(row: DatasetRow) -> None:
 def _objects(row: DatasetRow, spec: ListsSpec, path: str) -> None:
     """A list of objects, each of them an action and what came of it."""
     items = list(row.rows) if path == "$" else [
-        SourceObject(raw, f"$.{path}[{n}]", row.losses) for n, raw in enumerate(row.items(path))
+        item_object(raw, f"$.{path}[{n}]", row) for n, raw in enumerate(row.items(path))
     ]  # fmt: skip
     if path == "$":
         row.rows = []

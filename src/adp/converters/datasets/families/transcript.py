@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from adp.converters.datasets.reader_specs import TranscriptSpec
 from adp.converters.datasets.turns import DatasetRow, Source, new_step
+from adp.converters.reading import QUOTE
+from adp_schema import jsontext
 from adp_schema.errors import RecordError
 
 MARKS = "cut"
@@ -36,10 +38,14 @@ def read(row: DatasetRow) -> None:
     for path in spec.system:
         if text := row.take_text(path):
             row.say("system", text)
-    text = row.first_text(spec.text)
-    if text is None:
-        raise RecordError(f"there is no text under {' or '.join(spec.text)}")
-    add_text(row, text)
+    for path in spec.text:
+        raw = row.look(path)
+        if raw is None or jsontext.first_byte(raw) != QUOTE:
+            continue
+        if str(jsontext.decode_value(raw)).strip():
+            add_text(row, row.take_text(path) or "")
+            return
+    raise RecordError(f"there is no text under {' or '.join(spec.text)}")
 
 
 def add_text(row: DatasetRow, text: str) -> None:

@@ -32,7 +32,8 @@ from adp_schema.protocols import Match
 
 _EVENTS = frozenset(
     {"recall", "change_agent_state", "null", "condensation_request", "agent_state_changed",
-     "start", "init", "initialize", "load_memory", "add_task", "modify_task", "loop_recovery", "pause", "resume"}
+     "start", "init", "initialize", "load_memory", "add_task", "modify_task", "loop_recovery",
+     "pause", "resume"}
 )  # fmt: skip
 _EVENT_KEYS = frozenset({"id", "source", "timestamp", "message", "action", "args", "timeout",
                          "tool_call_metadata", "llm_metrics"})  # fmt: skip

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Literal
 
+from adp.trainers.export.harness.actions import gym_name
 from adp_schema.errors import UsageError
 
 _ACTIONS = {
@@ -52,9 +53,10 @@ def described(words: Literal["short", "browsergym"], tools: Sequence[Mapping[str
 def _line(function: Mapping[str, Any]) -> str:
     parameters = function.get("parameters")
     properties = parameters.get("properties") if isinstance(parameters, Mapping) else None
-    names = ", ".join(properties) if isinstance(properties, Mapping) else ""
+    keys = properties if isinstance(properties, Mapping) else ()
+    names = ", ".join(gym_name(key) for key in keys)
     does = " ".join(str(function.get("description") or "").split())
-    return f"{function['name']}({names})" + (f": {does}" if does else "")
+    return f"{gym_name(function['name'])}({names})" + (f": {does}" if does else "")
 
 
 @cache

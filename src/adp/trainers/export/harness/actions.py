@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import keyword
 import re
 import shlex
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,6 +27,7 @@ BROWSER_ACTIONS = frozenset(
 """Actions of BrowserGym, which its harnesses write as Python calls."""
 
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*", re.ASCII)
+_NO_NAME = re.compile(r"\W", re.ASCII)
 _KEY = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _QUOTED = re.compile(r"""(["']).*\1""", re.DOTALL)
 _LONGEST_QUOTED = 10_000
@@ -107,12 +110,28 @@ def is_callable(name: str) -> bool:
 
 
 def python_call(name: str, arguments: Mapping[str, Any]) -> str:
-    """A call as Python writes it."""
-    words = [f"{key}={value!r}" for key, value in arguments.items() if _KEY.fullmatch(key)]
-    rest = {key: value for key, value in arguments.items() if not _KEY.fullmatch(key)}
+    """A call as Python writes it; keys that are no names of Python stand in a dict."""
+    rest = {key: value for key, value in arguments.items() if not _is_key(key)}
+    words = [f"{key}={value!r}" for key, value in arguments.items() if key not in rest]
     if rest:
         words.append(f"**{rest!r}")
     return f"{name}({', '.join(words)})"
+
+
+def _is_key(key: str) -> bool:
+    return _KEY.fullmatch(key) is not None and not keyword.iskeyword(key)
+
+
+def gym_call(name: str, arguments: Mapping[str, Any]) -> str:
+    """A call as BrowserGym's parser reads it: it knows names and literals alone."""
+    words = (f"{gym_name(key)}={value!r}" for key, value in arguments.items())
+    return f"{gym_name(name)}({', '.join(words)})"
+
+
+def gym_name(name: str) -> str:
+    """A name that BrowserGym's parser reads; other characters become underscores."""
+    result = _NO_NAME.sub("_", name)
+    return result if result[:1].isalpha() or result[:1] == "_" else f"_{result}"
 
 
 def _unquoted(value: Any) -> Any:
@@ -120,7 +139,9 @@ def _unquoted(value: Any) -> Any:
     if not isinstance(value, str) or len(value) > _LONGEST_QUOTED or not _QUOTED.fullmatch(value):
         return value
     try:
-        string = ast.literal_eval(value)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of escapes that Python does not know
+            string = ast.literal_eval(value)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return value
     return string if isinstance(string, str) else value
