@@ -176,8 +176,9 @@ $(APIS)/.installed: tools/oracle/apis.txt | $(INSTALLED)
 api-tests: $(INSTALLED) $(APIS)/.installed ## Ask anthropic, openai, inspect_ai and OTLP what they make of what is written for them
 	ADP_APIS=$(abspath $(APIS)) $(BIN)/python -m pytest tests/converters/readers/test_written_forms.py -p no:xdist -q -W ignore $(ARGS)
 
-formats-report: $(INSTALLED) ## Name the format of each file under DATA=..., against the expected answers
+formats-report: $(INSTALLED) ## Name the format of each file under DATA=..., and count the data sets, against the expected answers
 	$(BIN)/python -m tools.formats_report $(DATA)
+	$(BIN)/python -m tools.dataset_folders $(DATA)
 
 adp-sets: $(INSTALLED) ## Compare the Agent Data Protocol's raw samples under DATA=... with its standardized ones
 	$(BIN)/python -m tools.adp_sets_table $(DATA) $(ARGS)

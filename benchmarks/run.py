@@ -29,6 +29,7 @@ NAMES = (
     "pareto",
     "curate",
     "rollout",
+    "dialects",
 )
 
 

@@ -15,7 +15,6 @@ LINES: dict[str, list[Any]] = {
     "hermes_agent": [
         {"id": "1", "source": "cli", "model": "m", "system_prompt": "p", "messages": [_USER]}
     ],
-    "tau_bench_few_shot": [{"messages_display": "user: hi"}],
     "bfcl_results": [{"id": "simple_0", "model": "m", "category": "simple", "result": []}],
     "mind2web": [{"annotation_id": "1", "confirmed_task": "do", "actions": [{"action_uid": "2"}]}],
     "android_control": [{"episode_id": 0, "goal": "g", "screenshots": [], "actions": []}],
@@ -29,16 +28,16 @@ LINES: dict[str, list[Any]] = {
     ],
     "alpaca": [{"instruction": "i", "input": "", "output": "o"}],
     "prompt_completion": [{"prompt": "p", "completion": "c"}],
-    "apibench": [{"code": "c", "api_call": "f()", "provider": "P", "api_data": {}}],
     "action_studio": [{"unique_trajectory_id": "1", "task_instruction": "t", "conversation": []}],
     "tool_catalogue": [
         {"tool_id": "a_001", "name": "a", "category": "c", "capabilities": [], "inputs": []}
     ],
     "otlp_metrics": [{"resourceMetrics": [{"scopeMetrics": []}]}],
     "weave": [{"id": "1", "op_name": "weave:///o", "trace_id": "t", "inputs": {}, "summary": {}}],
-    "questions": [{"query": "q", "api_list": []}],
+    "questions": [{"question": "q", "api_list": []}],
     "answer_keys": [{"id": "1", "ground_truth": [{"f": {}}]}],
     "scores": [{"task_id": 0, "trial": 0, "reward": 1.0}],
+    "judged_predictions": [{"label": "a", "predict": "b"}],
     "predictions": [{"instance_id": "1", "model_name_or_path": "m", "model_patch": "p"}],
 }  # fmt: skip
 """Kinds that are kept as JSON Lines, by name; one record in an array or document does as well."""
@@ -58,12 +57,9 @@ DOCUMENTS: dict[str, Any] = {
     "openhands_llm_log": {
         "messages": [_USER], "kwargs": {}, "response": {"id": "1"}, "latency_sec": 1.0,
     },
-    "tau2_tasks": [{"id": "1", "user_scenario": {}, "evaluation_criteria": {}}],
     "harbor_trial": {"task_name": "t", "trial_name": "t__1", "verifier_result": {"rewards": {}}},
     "harbor_job": {"job_name": "j", "jobs_dir": "jobs", "n_attempts": 1, "agents": []},
-    "nemo_gym_tasks": {"responses_create_params": {"input": "Add."}, "expected_answer": "3"},
     "tau2_settings": {"timestamp": "t", "info": {"agent_info": {}, "user_info": {}}, "tasks": []},
-    "fireact": {"7": {"reward": True, "em": True, "f1": 1.0, "pred": "p", "traj": [_USER]}},
     "expected_messages": {
         "a1": {"input": {"success": True, "data": [_USER]}, "output": {"success": False}},
     },
@@ -82,6 +78,10 @@ DOCUMENTS: dict[str, Any] = {
     },
     "verdicts": {"oracle": "o", "cases": [{"valid": True}]},
     "documentation": {"source": "s", "examples": [{"attribute": "a", "value": []}]},
+    "mcp_server": {"labels": {}, "metadata": {"remote_server_response": {"tools": []}}},
+    "api_catalogue": {"count": 1, "entries": [{"API": "Tides", "Link": "https://example.org"}]},
+    "evaluation_report": {"patch_exists": True, "resolved": False, "tests_status": {}},
+    "environment_data": {"item_info": [{"name": "rope"}], "person_info": []},
     "word_lists": ["buy a shirt", "buy a hat"],
 }  # fmt: skip
 """Kinds that are one JSON document, by name."""

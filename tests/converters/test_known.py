@@ -130,11 +130,11 @@ def test_junk_before_the_first_record(tmp_path):
 
 
 def test_only_the_head_of_a_large_document_is_read(tmp_path):
-    run = {"reward": True, "em": True, "f1": 1.0, "pred": "x" * 1000, "traj": []}
+    more = {str(number): ["x" * 1000] for number in range(HEAD_BYTES // 500)}
     path = tmp_path / "large.json"
-    path.write_text(json.dumps(dict.fromkeys(map(str, range(HEAD_BYTES // 500)), run)), "utf-8")
+    path.write_text(json.dumps({**DOCUMENTS["conversation_state"], **more}), "utf-8")
     assert path.stat().st_size > 2 * HEAD_BYTES
-    assert recognise_known(path) is named("fireact")
+    assert recognise_known(path) is named("conversation_state")
 
 
 def test_a_first_line_longer_than_the_head(tmp_path):

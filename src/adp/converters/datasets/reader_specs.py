@@ -55,6 +55,8 @@ class MessagesSpec(OptionsModel):
     """Keys of the arguments of a call, beside the usual ones."""
     result_text: Regex | None = None
     """What is found in the words of a user that are the result of the calls before them."""
+    result_lines: bool = False
+    """Whether a result of several lines of JSON is a result a line, in the order of the calls."""
     drop_nulls: bool = False
     """Whether arguments that are null belong to other tools, and are left out."""
     join_calls: bool = True

@@ -109,11 +109,11 @@ def _made(spec: FieldSpec, text: str, kind: str, row: DatasetRow) -> Any:
         text = match[1] if match.re.groups else match[0]
         if text is None:
             return None
+    if spec.format is not None:
+        text = _formatted(spec.format, text, row)
     if spec.map:
         value = spec.map.get(text, spec.map.get(text.lower()))
         return None if value is None else _cast(str(value), kind)
-    if spec.format is not None:
-        text = _formatted(spec.format, text, row)
     return _cast(text, kind)
 
 

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from adp.converters.known.signature import (
     CHAT,
-    TEXT,
     KnownFormat,
     either,
     first,
     has,
-    kept_as,
-    some,
-    values,
 )
 
 FORMATS: tuple[KnownFormat, ...] = (
@@ -20,14 +16,6 @@ FORMATS: tuple[KnownFormat, ...] = (
         "an OpenHands model log",
         first(has("messages", "kwargs", "latency_sec", response=has())),
         outranks=CHAT,
-    ),
-    KnownFormat(
-        "tau_bench_few_shot", "tau-bench examples as text", first(has(messages_display=TEXT))
-    ),
-    KnownFormat(
-        "fireact",
-        "FireAct runs",
-        kept_as("object", first(values(some(has("traj", "em", "f1", "pred"))))),
     ),
     KnownFormat(
         "bfcl_results",

@@ -63,9 +63,6 @@ FORMATS: tuple[KnownFormat, ...] = (
         ),
     ),
     KnownFormat(
-        "apibench", "APIBench rows", first(has("api_call", "api_data", "provider", "code"))
-    ),
-    KnownFormat(
         "action_studio",
         "ActionStudio rows",
         first(has("unique_trajectory_id", "conversation")),

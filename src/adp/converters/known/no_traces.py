@@ -58,10 +58,9 @@ def _holds_no_objects(row: dict[str, Any]) -> bool:
 
 
 _QUESTION = either(
-    both(has("api_list"), either(has("question"), has("problem"), has("query"))),
+    both(has("api_list"), either(has("question"), has("problem"))),
     both(either(has(question=TEXT), has(problem=TEXT)), _ANSWERED, _holds_no_objects),
     has("expected_tool", prompt=TEXT),
-    has("Instructions", "Golden_Answers"),
 )
 """A question, with its answer or its tools, and no run."""
 
@@ -129,11 +128,6 @@ _TESTS: tuple[tuple[str, str, Test], ...] = (
         first(both(has("tasks", info=has("agent_info", "user_info")), lacks("simulations"))),
     ),
     (
-        "tau2_tasks",
-        "tasks of tau2-bench",
-        first(both(has("id", "user_scenario", "evaluation_criteria"), lacks("messages"))),
-    ),
-    (
         "harbor_trial",
         "the outcome of a trial of Harbor, whose trajectory is not there",
         first(
@@ -153,11 +147,6 @@ _TESTS: tuple[tuple[str, str, Test], ...] = (
                 both(has("trials_dir", "trial_name"), lacks("agent_result")),
             )
         ),
-    ),
-    (
-        "nemo_gym_tasks",
-        "tasks of NeMo Gym",
-        first(both(has(responses_create_params=has("input")), lacks("response"))),
     ),
     ("questions", "questions without runs", every(_QUESTION)),
     (
@@ -217,7 +206,7 @@ _TESTS: tuple[tuple[str, str, Test], ...] = (
         ),
     ),
     (
-        "predictions",
+        "judged_predictions",
         "predictions beside their references, without prompts",
         every(both(has(label=TEXT, predict=TEXT), only("label", "predict"))),
     ),

@@ -64,7 +64,9 @@ def label_pattern(labels: Sequence[str]) -> re.Pattern[str]:
         labels: the labels; of two that begin alike the longer one first.
     """
     names = "|".join(map(re.escape, labels))
-    return re.compile(rf"^[ \t]*+\*{{0,2}}({names})[ ]?\d{{0,3}}\*{{0,2}}:\*{{0,2}}", re.MULTILINE)
+    return re.compile(
+        rf"^[ \t]*+\*{{0,2}}({names})(?: ?\d{{1,3}})?\*{{0,2}}:\*{{0,2}}", re.MULTILINE
+    )
 
 
 def fences(text: str, start: int = 0) -> list[Fence]:

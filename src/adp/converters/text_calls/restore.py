@@ -212,6 +212,8 @@ class _RestoredRun:
             self._steps.append(step)
             self._last = step
         else:
+            if row.text is None:
+                text = row.text  # a page or a picture
             row.text, row.call_step, row.call, row.call_id = text, None, None, None
             for name in _RESULT_COLUMNS:
                 setattr(row, name, parsed.get("row", {}).get(name))

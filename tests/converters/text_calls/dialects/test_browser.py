@@ -238,6 +238,8 @@ def test_real_ui_tars() -> None:
         ("TYPE [a [b]]", [("TYPE", {"text": "a [b]"})]),
         ("PRESS_BACK\n", [("PRESS_BACK", {})]),
         ("COMPLETE", [("COMPLETE", {})]),
+        ("WAIT\nSCROLL [UP]\n\nCOMPLETE",
+         [("WAIT", {}), ("SCROLL", {"direction": "UP"}), ("COMPLETE", {})]),
         ("Thoughts:\nI open it.\nActions:\nCLICK <point>[[1,2]]</point>\nTYPE [x]",
          [("CLICK", {"x": 1, "y": 2}), ("TYPE", {"text": "x"})]),
     ],

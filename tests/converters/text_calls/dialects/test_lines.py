@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from adp.converters.text_calls.registry import dialect
 from tests.converters.text_calls.dialects import checks, common
+from tests.effort import examples
 
 NAMES = (
     "agentinstruct_db", "agentinstruct_kg", "agentinstruct_os", "alfworld", "cognitive_kernel",
@@ -74,6 +77,41 @@ def test_a_turn_of_another_dialect_is_left_alone_by_the_strict_ones(name: str) -
     strict = [dialect(it) for it in NAMES if it not in ("react", "swe_agent", "python_calls")]
     acting = [it.name for it in strict if it.parse(dialect(name).example).calls]
     assert acting in ([name], [])
+
+
+SNIPPETS = (
+    "Thought: a\nAction: search[b]\nObservation: c\n", "Action: f('x', a=1)", "Answer: A. no",
+    "[b] c -> TYPE: d", "stop [x]", "```", "Final Answer: #1", "> think: a\nOK\n", "finish[é😀]",
+    " with Action Input: {}", "; R2 = QA(a, b)", "Act: answer(1)", "wait()", "TYPE [a]", "\r\n",
+    "edit 1:2\nx\nend_of_edit", "{'a': [", "\\", "\n", "\x00",
+)  # fmt: skip
+
+
+SIGNS = "[](){}'\"`:;,= \n#>Aa1é"
+
+
+@settings(max_examples=examples(400), deadline=None)
+@given(st.sampled_from(NAMES), st.sampled_from(NAMES), st.data())
+def test_any_text_has_spans_in_order_and_calls_that_can_be_written(
+    name: str, other: str, data: st.DataObject
+) -> None:
+    grammar, text = dialect(name), dialect(other).example
+    for _ in range(3):
+        start = data.draw(st.integers(0, len(text)))
+        end = data.draw(st.integers(start, min(len(text), start + 6)))
+        text = (
+            text[:start]
+            + data.draw(st.sampled_from(SNIPPETS) | st.text(SIGNS, max_size=3))
+            + text[end:]
+        )
+    turn = checks.checked(grammar, text)
+    for piece in grammar.pieces(text):
+        checks.checked(grammar, text[slice(*piece.span)])
+    if len(turn.calls) == 1:
+        start, end = turn.calls[0].span
+        written = grammar.write(turn.calls[0])
+        new = None if written is None else text[:start] + written + text[end:]
+        assert new is None or checks.values(grammar.parse(new)) == checks.values(turn)
 
 
 HOSTILE = {

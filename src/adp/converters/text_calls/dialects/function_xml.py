@@ -200,7 +200,10 @@ def _arguments(values: dict[str, str]) -> str | None:
             typed[key] = jsontext.raw(value) if jsontext.is_valid(value) else values[key]
     if typed == values:
         return json_of(values)
-    return jsontext.text_of(typed)
+    try:
+        return jsontext.text_of(typed)
+    except UnicodeEncodeError:  # a lone surrogate, which JSON can only say by an escape
+        return json_of(values)
 
 
 def _group_end(text: str, position: int, group: str | None) -> int:

@@ -50,7 +50,7 @@ class Mobile(Dialect):
         parts = sections(text, _PATTERN)
         if not any(part.label in ("action", "actions") for part in parts):
             return ParsedTurn(_calls(text, trim(text, (0, len(text))), None))
-        calls: list[ParsedCall] = []
+        calls = list(_calls(text, trim(text, (0, parts[0].span[0])), None))
         thoughts: list[Marked] = []
         left = None
         for index, part in enumerate(parts):

@@ -60,6 +60,7 @@ _RESULT = re.compile(
 _NAME = re.compile(r"[`'\"]?([\w$@][\w .$@/:\-]{0,119}?)[`'\"]?")
 _WITH_INPUT = re.compile(r"([\w$@][\w.$@/:\-]{0,119}+) with Action Input:[ \t]*+")
 _PLAIN = re.compile(r"[a-z0-9#][^\n]{0,199}(?<![.!?:])")
+_NOTHING = ("", "None", "none", "N/A", "null")
 PERFORM = "perform_action"
 
 
@@ -69,7 +70,12 @@ class ReAct(Dialect):
     name = "react"
     title = "ReAct (`Thought:`, `Action:`, `Action Input:`)"
     example = 'Thought: I look it up.\nAction: search\nAction Input: {"q": "adp"}'
-    marks = ("Action:", *(f"Action {digit}" for digit in range(1, 10)), "Final Answer", "API Name")
+    marks = (
+        "Action:",
+        *(f"Action{space}{digit}" for space in ("", " ") for digit in range(10)),
+        "Final Answer",
+        "API Name",
+    )
     prompts = ("Action Input", "Thought:\nAction")
     results = ("Observation", "OBSERVATION:", "observation:", "Response:", "API Result")
 
@@ -88,7 +94,7 @@ class ReAct(Dialect):
                 thoughts.append(thought(part, end))
             elif part.label == "final answer":
                 answer = Marked(part.span, part.words)
-            elif part.label in _ACTIONS and part.words[0] < part.words[1]:
+            elif part.label in _ACTIONS and text[slice(*part.words)] not in _NOTHING:
                 call = actions.call(part, following)
                 if call is None:
                     left = "no notation of an action is known for it"

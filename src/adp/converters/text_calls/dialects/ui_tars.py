@@ -87,7 +87,7 @@ def _calls(text: str, words: Span, start: int) -> list[ParsedCall]:
         results.append(ParsedCall((begin, end), name, arguments, kind="gui"))
         rest = text[end : words[1]]
         position = end + len(rest) - len(rest.lstrip(" \n\r\t;"))
-        if position == end:
+        if "\n" not in text[end:position]:
             break
     return results
 
