@@ -8,6 +8,7 @@
 - ``docs/dpo-losses.md``: the losses of DPO, as M3 and as TRL name them.
 - ``docs/chat-templates.md``: see `tools.templates_page`; kept as it is where TRL is not installed.
 - ``docs/scorers.md``: see `tools.scorers_page`.
+- ``docs/dialects.md``: see `tools.dialects_page`.
 - ``docs/plugins.md``: see `tools.plugins_page`.
 - ``docs/formats.md`` and ``docs/formats/<name>.md``: see `tools.format_pages`.
 """
@@ -34,6 +35,7 @@ from adp_schema.views import STORE_COLUMN, VIEWS, View
 from tools import format_pages
 from tools.check_page import checks_page
 from tools.datasets_page import datasets_page, datasets_schema
+from tools.dialects_page import dialects_page
 from tools.environments_page import environments_page, policies_page
 from tools.loss_page import losses_page
 from tools.markdown import NOTE, cell
@@ -55,6 +57,7 @@ RESERVED = {
     "$shape": "the form that the source's own format used, for writing it back the same way",
     "$escaped": "originals of columns whose characters cannot be stored (lone surrogates, NaN)",
     "$parsed": "what was recovered from texts, or set by a recipe, after the row was read",
+    "$tool_names": "the name and the arguments that a renamed call had",
 }
 
 
@@ -277,6 +280,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "chat-templates.md": templates_page,
     "recipe.schema.json": recipe_schema,
     "datasets-list.md": datasets_page,
+    "dialects.md": dialects_page,
     "datasets.schema.json": datasets_schema,
     "environments-settings.md": environments_page,
     "policies-settings.md": policies_page,

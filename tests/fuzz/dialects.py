@@ -241,7 +241,8 @@ def edit_fault(grammar: Dialect, record: dict[str, Any], chance: random.Random) 
     """What is wrong after an edit: it neither shows in the text nor is reported."""
     (run,) = read_parsed(record, formats.get("openai_chat"), grammar)
     steps = [step for step in run.steps if step.calls]
-    is_cut = any('"joined"' in (step.extra or "") for step in run.steps)
+    rows = [*run.steps, *(it for step in run.steps for it in step.observations)]
+    is_cut = any('"joined"' in it or '"piece"' in it for it in (row.extra or "" for row in rows))
     if not steps or is_cut:  # a turn of several steps holds the calls of all of them
         return None
     step = chance.choice(steps)

@@ -138,6 +138,17 @@ BAD: dict[str, list[Run]] = {
             "[look(at='desk'), look(at='bed')]",
             "I list.\n\n```bash\nls -l\n```",
             "The next action I will perform is ```click [12]```",
+            '<functioncall> {"name": "look"}',
+            '{"analysis": "Dark.", "commands": []}',
+        )
+    ]
+    + [
+        run(
+            user(),
+            agent("I look.", extra='{"$parsed":{"dialect":"react","left":"no tool has the name"}}'),
+            call(),
+            result(),
+            agent(),
         )
     ],
     "nameless-call": [run(user(), agent(), call(None), result(), agent())],

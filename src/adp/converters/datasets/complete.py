@@ -76,7 +76,7 @@ def _ending(spec: FinishSpec, run: TrajectoryRows) -> Columns:
         if match:
             answer = match[1] if match.re.groups else None
             return {"terminated": True} | ({} if answer is None else {"final_answer": answer})
-    return {}
+    return {} if run.columns.get("final_answer") is None else {"terminated": True}
 
 
 def _argument(call: Columns, name: str | None) -> str | None:

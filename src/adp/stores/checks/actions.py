@@ -11,12 +11,18 @@ from adp.stores.checks.tool_schema import read_tools
 
 _IN_TAGS = (
     r"<function=[\w.-]+>|<tool_call>|<function_calls?>|<invoke name=|<use_mcp_tool>"
-    r"|<execute(?:_[a-z]+)?>|<\|python_tag\|>|\[TOOL_CALLS\]|<\|tool_call|<\x{ff5c}tool"
+    r"|<execute(?:_[a-z]+)?>|<\|python_tag\|>|\[TOOL_CALLS?\]|<\|tool_call|<\x{ff5c}tool"
+    r"|<functioncall>|<Action>\s*[{\[]|<\|channel\|>commentary to="
+    r"|(?:^|\n|</think>)\s*<(?:search|python|web_search|wiki_search|crawl_page)>"
 )
-_IN_LINES = r"(?:^|\n)\s*(?:Action|ACTION|Act)\s*:\s*[^\s*]"
+_IN_LINES = (
+    r"(?:^|\n)\s*(?:Action|ACTION|Act)\s*:\s*[^\s*]|(?:^|\n)Code:\n```"
+    r"|(?:^|\n)(?:CLICK|LONG_PRESS) <point>|^\s*THOUGHT:[^`]*```(?:bash|sh|mswea_bash_command)\n"
+)
 _IN_JSON = (
     r'^\s*(?:```(?:json)?\s*)?\[?\s*\{\s*"(?:name|function|tool|tool_name|action)"\s*:\s*"[^"]+"'
     r'\s*,\s*"(?:arguments|parameters|args|kwargs|params|action_input|tool_input|input)"\s*:'
+    r'|^\s*(?:```(?:json)?\s*)?\{\s*"analysis"\s*:'
 )
 _IN_BRACKETS = r"^\s*\[\s*[\w .:-]+\((?:\)|\s*\w+\s*=)[^\n]*\)\s*\]\s*$"
 _IN_SHELL = r"(?:^|\n)```(?:bash|sh|shell|mswea_bash_command)\n[^`]+```\s*$"
@@ -25,7 +31,14 @@ _IN_BROWSER = (
     r"|stop|fill|select_option)\b[^\n`]*```\s*$"
 )
 CALL_IN_TEXT = "|".join((_IN_TAGS, _IN_LINES, _IN_JSON, _IN_BRACKETS, _IN_BROWSER))
-"""What a call looks like in a text of the agent (RE2)."""
+"""What a call looks like in a text of the agent (RE2).
+
+Dialects of actions in texts are on a higher floor, so their marks stand here again, and a test
+compares them.
+"""
+
+_LEFT = "json_extract_string(extra, '$.\"$parsed\".left')"
+"""Why `adp parse`, or a conversion, left in a text what looks like an action."""
 
 
 def _unreadable_tools(scope: Scope) -> Iterator[Finding]:
@@ -59,14 +72,20 @@ CHECKS = (
         "warning",
         "A text of the agent holds a call that was not parsed: <function=...>, <tool_call>, "
         "Action: ..., a JSON object with name and arguments, [tool(x=1)], ```click [12]```; or "
-        "the step is not the last one and ends with a shell block. An answer that quotes a call or "
-        "shows a command looks the same.",
-        "Convert with a format that parses calls out of text.",
+        "the step is not the last one and ends with a shell block; or the text was parsed, and "
+        "what looks like a call was left in it for the reason that is shown. An answer that quotes "
+        "a call or shows a command looks the same.",
+        "Read calls out of texts: adp parse STORE -o OUT, with --dialect NAME when none is found.",
         SqlCheck(
             f"""
-            WITH said AS (
+            WITH kept AS (
+                SELECT seq, trajectory_id, step, text, {_LEFT} AS reason FROM steps
+                WHERE source = 'agent' AND contains(extra, '"$parsed"') AND {_LEFT} IS NOT NULL
+            ),
+            said AS (
                 SELECT seq, trajectory_id, step, text FROM steps s
                 ANTI JOIN tool_calls c ON c.seq = s.seq AND c.step = s.step
+                ANTI JOIN kept k ON k.seq = s.seq AND k.step = s.step
                 WHERE s.source = 'agent'
             )
             SELECT s.seq, s.trajectory_id, s.step, 0 AS place,
@@ -74,7 +93,11 @@ CHECKS = (
                 {around("s.text", CALL_IN_TEXT + "|" + _IN_SHELL)} AS excerpt
             FROM said s JOIN ({LAST_STEP}) e ON e.seq = s.seq
             WHERE regexp_matches(s.text, '{CALL_IN_TEXT}')
-                OR (s.step < e.step AND regexp_matches(s.text, '{_IN_SHELL}'))"""
+                OR (s.step < e.step AND regexp_matches(s.text, '{_IN_SHELL}'))
+            UNION ALL
+            SELECT seq, trajectory_id, step, 0 AS place, {step_path("step", ".text")} AS path,
+                reason || ': ' || {around("text", CALL_IN_TEXT)} AS excerpt
+            FROM kept"""
         ),
     ),
     Check(
