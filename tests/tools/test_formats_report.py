@@ -108,11 +108,11 @@ def test_compare_says_what_differs():
 
 
 def test_the_list_of_expected_answers_names_kinds_that_exist():
-    from adp.converters.datasets import catalogue
+    from adp.converters.datasets.catalogue import names
     from adp.converters.known import KNOWN
     from adp.converters.registry import formats
 
-    readers = {*formats, *catalogue.names()}
+    readers = {*formats, *names()}
     kinds = {("known" if kind.is_trace else "no trace", kind.name) for kind in KNOWN}
     listed = json.loads(formats_report.EXPECTED.read_text("utf-8"))
     assert list(listed) == sorted(listed)

@@ -212,9 +212,9 @@ def test_agentinstruct(environment, tmp_path):
     for row in raw:
         turns = row["conversations"]
         for number, turn in enumerate(turns):
-            said = turn.get("content", turn.get("value"))
+            words = turn.get("content", turn.get("value"))
             role = turn.get("role", turn.get("from"))
-            if role in ("assistant", "gpt") and re.search(_ACTIONS[environment], said, re.M):
+            if role in ("assistant", "gpt") and re.search(_ACTIONS[environment], words, re.M):
                 counts[row["id"]] += 1
                 answered[row["id"]] += number + 1 < len(turns)
     runs = {run["trajectory_id"]: run["source_id"] for run in rows(store, "trajectories")}
