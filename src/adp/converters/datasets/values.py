@@ -118,7 +118,7 @@ def _made(spec: FieldSpec, text: str, kind: str, row: DatasetRow) -> Any:
     if spec.format is not None:
         text = _formatted(spec.format, text, row)
     if spec.map:
-        value = spec.map.get(text, spec.map.get(text.lower()))
+        value = spec.map.get(text, spec.map.get(text.lower(), spec.otherwise))
         return None if value is None else _cast(str(value), kind)
     return _cast(text, kind)
 
