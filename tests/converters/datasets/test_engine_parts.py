@@ -315,7 +315,7 @@ def test_values_by_map_regex_and_format(tmp_path):
 reader: columns
 columns: {user: q, agent: a}
 fields:
-  success: {path: [no.such, state], map: {won: true, lost: false}}
+  success: {path: [no.such, state], map: {won: true}, otherwise: false}
   reward: {path: $last_text, regex: 'reward = (\\S+)'}
   source_id: {path: id, format: 'set_{}_{part.n}'}
   task_id: {path: $file, regex: '(\\w+)\\.jsonl'}

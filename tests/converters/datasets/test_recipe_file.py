@@ -137,6 +137,14 @@ def test_a_format_that_is_named_goes_before_recipes(tmp_path):
     assert [run.license for run in store] == [None]
 
 
+def test_a_data_set_may_be_named_and_a_slip_is_mended(tmp_path):
+    rows = rows_file(tmp_path, {"id": 1, "query": "q", "answers": "[]", "tools": "[]"})
+    store = adp.convert(rows, str(tmp_path / "a"), format="xlam_function_calling_60k")
+    assert [run.license for run in store] == ["cc-by-4.0"]
+    with pytest.raises(UsageError, match=r"did you mean xlam_function_calling_60k\?"):
+        adp.convert(rows, str(tmp_path / "b"), format="xlam_function_calling")
+
+
 def test_data_do_not_name_files(tmp_path):
     from adp.converters.registry import formats
     from adp.core.code_files import data_names_no_code
