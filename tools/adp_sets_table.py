@@ -41,9 +41,11 @@ REASONS = {
 
 NAMES = {
     "navigate_back": "back", "navigate_home": "home", "long_press": "click",
+    "close_tab": "tab_close",
 }  # fmt: skip
 """Name of an action in the source -> its name in the protocol, where they differ."""
 
+_SCROLLS = {"down": {"delta_x": 0, "delta_y": 500}, "up": {"delta_x": 0, "delta_y": -500}}
 _TOOLS = {"bash": "command", "execute_bash": "command", "execute_ipython_cell": "code"}
 _SERVER = re.compile(r"^[\w-]+-(?=\w+$)")
 
@@ -93,9 +95,13 @@ def compare_set(folder: Path) -> SetResult:
     expected = [list(actions_of(it)) for it in standard]
     result.expected = sum(map(len, expected))
     if folder.name not in OTHER_RECORDS:
-        by_id = {name: run for run in runs for name in (run.source_id, run.task_id) if name}
+        by_id: dict[str, list[Trajectory]] = {}
+        for run in runs:
+            for name in {run.source_id, run.task_id}:
+                by_id.setdefault(name or "", []).append(run)
         for number, (record, actions) in enumerate(zip(standard, expected, strict=True)):
-            same = [by_id[record["id"]]] if record["id"] in by_id else runs[number : number + 1]
+            known = by_id.get(record["id"])  # several runs may have one id: they are in order
+            same = [known.pop(0)] if known else runs[number : number + 1]
             compare_run(actions, [call for it in same for call in calls_of(it)], result)
     return result
 
@@ -160,14 +166,24 @@ def _key(action: Action) -> str:
     if name in _TOOLS and isinstance(arguments, dict) and set(arguments) == {_TOOLS[name]}:
         arguments = arguments[_TOOLS[name]]
     if isinstance(arguments, dict):
+        name, arguments = _in_protocol(name, arguments)
         plain = {
             key: value.strip() if isinstance(value, str) else str(value)
             for key, value in arguments.items()
             if key != "press_enter_after"
         }
-        return json.dumps([_SERVER.sub("", NAMES.get(name, name)), plain], sort_keys=True)
+        return json.dumps([_SERVER.sub("", name), plain], sort_keys=True)
     language = {"execute_bash": "bash", "execute_ipython_cell": "python"}.get(name, name)
     return json.dumps([language, str(arguments).strip()])
+
+
+def _in_protocol(name: str, arguments: dict[str, Any]) -> Action:
+    """An action of a browser or a phone as the protocol calls it."""
+    if name == "press" and set(arguments) == {"key_comb"}:
+        return "keyboard_press", {"key": arguments["key_comb"]}
+    if name == "scroll" and arguments.get("direction") in _SCROLLS and len(arguments) == 1:
+        return name, _SCROLLS[arguments["direction"]]
+    return NAMES.get(name, name), arguments
 
 
 def differences(action: Action, call: Action) -> Iterator[str]:
@@ -178,15 +194,16 @@ def differences(action: Action, call: Action) -> Iterator[str]:
     if isinstance(given, dict) and not isinstance(expected, dict):
         yield "tool"
         given = given[_TOOLS[written]]
-    elif name != written:
+    elif name != written or set(expected) != set(given):
         yield "name"
+        return
     if not isinstance(given, dict):
         if expected != given:
             yield "spaces"
         return
     kinds = set()
     for key, value in expected.items():
-        other = given.get(key)
+        other = given[key]
         if value != other:
             kinds.add("enter" if key == "press_enter_after" else
                       "spaces" if isinstance(other, str) else "number")  # fmt: skip

@@ -35,7 +35,7 @@ def _section(grammar: Dialect) -> list[str]:
     """An example of a dialect, with what marks its actions and its results."""
     results = [mark for mark in grammar.results if mark.strip()]
     calls = grammar.parse(grammar.example, ()).calls
-    said = [
+    words = [
         (call.name, call.kind, call.raw if call.arguments is None else call.arguments)
         for call in calls
     ]
@@ -50,7 +50,7 @@ def _section(grammar: Dialect) -> list[str]:
         fence,
         "",
         *table(("call", "kind", "arguments, or code"),
-               [(f"`{name}`", kind, _code(words or "")) for name, kind, words in said]),
+               [(f"`{name}`", kind, _code(words or "")) for name, kind, words in words]),
         "",
         f"A turn with an action holds {_listed(grammar.marks)}."
         + (f" Results begin with {_listed(results)}." if results else ""),

@@ -57,6 +57,7 @@ RESERVED = {
     "$shape": "the form that the source's own format used, for writing it back the same way",
     "$escaped": "originals of columns whose characters cannot be stored (lone surrogates, NaN)",
     "$parsed": "what was recovered from texts, or set by a recipe, after the row was read",
+    "$tool_names": "the name and the arguments that a renamed call had",
 }
 
 

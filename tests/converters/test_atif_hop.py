@@ -71,7 +71,8 @@ def go(folder, record, name):
     convert([str(folder / "atif")], str(folder / "second"))
     second = Store.open(str(folder / "second"))
     back = export(second, name, str(folder / "back"))
-    (file,) = (path for path in (folder / "back").rglob("*") if path.is_file())
+    paths = (path for path in (folder / "back").rglob("*") if path.is_file())
+    (file,) = (path for path in paths if not path.name.startswith("metadata_"))
     whole = json.loads(file.read_text())
     return first, second, (there.losses, back.losses), whole[0] if type(whole) is list else whole
 

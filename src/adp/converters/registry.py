@@ -7,6 +7,7 @@ whose features this project covers: they are read, and written back equal.
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from importlib import import_module
 from typing import cast
 
@@ -14,6 +15,7 @@ from adp.converters.readers import READERS
 from adp.converters.systems import SYSTEMS
 from adp.core.code_files import refuse_in_data
 from adp.core.registry import Registry
+from adp_schema.errors import UsageError
 from adp_schema.protocols import Converter
 
 BUILTIN = {
@@ -46,6 +48,10 @@ class FormatRegistry(Registry[Converter]):
             return cast("Converter", catalogue.of_user(name.removeprefix(catalogue.OF_USER)))
         if ":" not in name and name not in self and name in catalogue.names():
             return cast("Converter", catalogue.shipped(name))
+        if ":" not in name and name not in self:
+            near = get_close_matches(name, catalogue.names(), n=1, cutoff=0.8)
+            if near and not get_close_matches(name, self, n=1, cutoff=0.8):
+                raise UsageError(f"unknown format '{name}'; did you mean {near[0]}?")
         return super().get(name)
 
 

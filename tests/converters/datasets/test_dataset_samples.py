@@ -190,3 +190,52 @@ def test_bfcl(tmp_path):
     for task in tasks:
         config = json.loads(task["environment_config"] or "{}")
         assert len(config.get("tools", ())) == offered[task["task_id"]]
+
+
+AGENTINSTRUCT = ROOT / "datasets"
+_ACTIONS = {
+    "os": r"^Act: bash\s+```bash\n",
+    "alfworld": r"^\s*ACTION: ",
+    "webshop": r"^Action:\s*\n(?:search|click)\[",
+}
+"""What a turn with an action has, by its environment."""
+
+
+@pytest.mark.parametrize("environment", sorted(_ACTIONS))
+def test_agentinstruct(environment, tmp_path):
+    """The dialect is chosen by the id of each run, and every action is a call with its result."""
+    folder = AGENTINSTRUCT / f"agentinstruct_{environment}"
+    store = converted(tmp_path, folder)
+    raw = [row for path in sorted(folder.glob("*.json")) for row in records(path)]
+    counts: Counter[str] = Counter()
+    answered: Counter[str] = Counter()
+    for row in raw:
+        turns = row["conversations"]
+        for number, turn in enumerate(turns):
+            words = turn.get("content", turn.get("value"))
+            role = turn.get("role", turn.get("from"))
+            if role in ("assistant", "gpt") and re.search(_ACTIONS[environment], words, re.M):
+                counts[row["id"]] += 1
+                answered[row["id"]] += number + 1 < len(turns)
+    runs = {run["trajectory_id"]: run["source_id"] for run in rows(store, "trajectories")}
+    calls = Counter(runs[it["trajectory_id"]] for it in rows(store, "tool_calls"))
+    results = Counter(
+        runs[it["trajectory_id"]]
+        for it in rows(store, "observations")
+        if it["call_step"] is not None
+    )
+    assert calls == counts
+    assert results == +answered
+
+
+def test_calls_in_texts(tmp_path):
+    """Of Glaive and ToolACE: as many calls as the texts have, each with its result."""
+    store = converted(tmp_path, *GLAIVE, TOOLACE)
+    expected = sum(row["chat"].count("<functioncall>") for path in GLAIVE for row in records(path))
+    for row in records(TOOLACE):
+        for turn in row["conversations"]:
+            if turn["from"] == "assistant" and turn["value"].startswith("["):
+                expected += len(re.findall(r"[^\[,(]+\([^()]*=", turn["value"]))
+    calls = rows(store, "tool_calls")
+    assert len(calls) == expected
+    assert all(json.loads(it["arguments"]) is not None for it in calls)

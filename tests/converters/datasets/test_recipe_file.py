@@ -53,7 +53,7 @@ def rows_file(folder, *rows):
         (("rows: seen", "rows: seen\nfields: {sucess: ok}"),
          "mine.yaml, line 4: fields: sucess is no column of a trajectory"),
         (("rows: seen", "rows: seen\nfields: {success: meta.answer}"),
-         "mine.yaml, line 1: fields.success: a reference answer is no outcome"),
+         "mine.yaml, line 4: fields.success: a reference answer is no outcome"),
         (("rows: seen", "rows: seen\nrows: seen"),
          "mine.yaml: line 4: the key 'rows' is given twice"),
         (("reader: messages", "reader: [messages"), "mine.yaml is not valid YAML at line 7"),
@@ -135,6 +135,14 @@ def test_a_format_that_is_named_goes_before_recipes(tmp_path):
     row = {"id": 1, "query": "q", "answers": "[]", "tools": "[]"}
     store = adp.convert(rows_file(tmp_path, row), str(tmp_path / "s"), format="xlam")
     assert [run.license for run in store] == [None]
+
+
+def test_a_data_set_may_be_named_and_a_slip_is_mended(tmp_path):
+    rows = rows_file(tmp_path, {"id": 1, "query": "q", "answers": "[]", "tools": "[]"})
+    store = adp.convert(rows, str(tmp_path / "a"), format="xlam_function_calling_60k")
+    assert [run.license for run in store] == ["cc-by-4.0"]
+    with pytest.raises(UsageError, match=r"did you mean xlam_function_calling_60k\?"):
+        adp.convert(rows, str(tmp_path / "b"), format="xlam_function_calling")
 
 
 def test_data_do_not_name_files(tmp_path):

@@ -69,4 +69,5 @@ def test_other_objects_with_a_role_are_left_alone(tmp_path):
 @pytest.mark.parametrize("path", real("datasets_new/webvoyager/task*.json"))
 def test_real_lists(path, tmp_path):
     messages = json.loads(path.read_bytes())
-    assert counts(Rows([path], tmp_path / "store")) == walk(messages)
+    store = Rows([path], tmp_path / "store", format="message_list", dialect="none")
+    assert counts(store) == walk(messages)

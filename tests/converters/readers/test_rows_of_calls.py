@@ -68,7 +68,7 @@ def test_pairs_of_llama_factory():
                  "datasets_new/hammer_tests/apibank_l2.rows0+40.json")
 )  # fmt: skip
 def test_real_rows_of_xlam(path, tmp_path):
-    rows = Rows([path], tmp_path / "store")
+    rows = Rows([path], tmp_path / "store", format="xlam")
     answers = [decoded(row["answers"]) for row in lines(path)]
     calls = [call for answer in answers for call in answer]
     assert rows.count("trajectories", "tools is not null") == len(answers)

@@ -26,6 +26,7 @@ from tests.converters.systems.records import (
     sage_trajectories,
     tiny_rows,
 )
+from tests.converters.systems.records import ROOT as ROOT_RUN
 from tests.samples import ROOT
 
 TAGS = re.compile(r"<(search|python)>(.*?)</\1>\s*<result>\n(.*?)\n</result>", re.DOTALL)
@@ -180,3 +181,35 @@ def test_the_dialogs_that_sage_generates(tmp_path):
     assert len(names) == sum(turn["role"] == "tool" for row in rows for turn in row["turns"]) > 0
     assert adp.export(store, "sage_dialogs", tmp_path / "out").losses == {}
     assert (tmp_path / "out" / source.name).read_bytes() == source.read_bytes()
+
+
+def test_rollouts_are_written_as_results_of_an_evaluation(tmp_path):
+    """Calls, results and answers in tags, whatever the runs were read from."""
+    source = tmp_path / "rows.jsonl"
+    source.write_text(json.dumps(et_rollouts()[0]) + "\n", "utf-8")
+    store = adp.convert(source, tmp_path / "store")
+    adp.export(store, "et_agent_results", tmp_path / "out")
+    (file,) = (tmp_path / "out").rglob("*.json")
+    rows = json.loads(file.read_text("utf-8"))
+    assert [row["prediction"] for row in rows] == et_rollouts()[0]["predictions"]
+    for row, text in zip(rows, et_rollouts()[0]["rollout_outputs"], strict=True):
+        assert TAGS.findall(row["output"]) == TAGS.findall(text)
+        assert row["output"].count("<think>") == text.count("<think>")
+        assert row["output"].count("<answer>") == 1
+    back = adp.convert(tmp_path / "out", tmp_path / "back")
+    assert [calls_of(run) for run in back.trajectories()] == [
+        calls_of(run) for run in store.trajectories()
+    ]
+
+
+def test_runs_of_another_format_become_attempts_of_one_record(tmp_path):
+    converted(tmp_path, "et_agent_results")
+    store = Store.open(str(tmp_path / "store"))
+    adp.export(store, "et_agent_rollouts", tmp_path / "rollouts")
+    (file,) = (tmp_path / "rollouts").rglob("*.json")
+    first, second = json.loads(file.read_text("utf-8"))
+    run, scored, least = et_results()
+    assert first["input"] == run["input"] == scored["input"]
+    assert first["predictions"] == ["144", "144"]
+    assert [TAGS.findall(text) for text in first["rollout_outputs"]] == [TAGS.findall(ROOT_RUN)] * 2
+    assert (second["input"], second["answer"]) == (least["input"], least["answer"])

@@ -85,6 +85,19 @@ def test_without_extra_info_the_prompt_is_the_question():
     assert len(task.task_id) == 32
 
 
+def test_columns_may_hold_json_in_texts():
+    """As tables that were made with pandas keep objects."""
+    row = verl(["Lima"])
+    texts = {**row, **{key: json.dumps(row[key]) for key in ("prompt", "reward_model")}}
+    about = {key: value for key, value in row["extra_info"].items() if key != "question"}
+    plain = task_of({**row, "extra_info": about})
+    task = task_of({**texts, "extra_info": json.dumps(about)})
+    for column in ("task_id", "split", "instruction", "answers", "reward_spec"):
+        assert getattr(task, column) == getattr(plain, column)
+    assert task.instruction == "Capital of Peru?"
+    assert json.loads(task.extra)["extra_info"] == json.dumps(about)
+
+
 def test_a_system_prompt_is_kept():
     task = task_of({"prompt": PROMPT, "answer": "Lima"})
     assert task.instruction == "Capital of Peru?"

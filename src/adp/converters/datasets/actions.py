@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Raw
 
-from adp.converters.datasets.paths import holder, look, take
+from adp.converters.datasets.paths import holder, look, take, take_object
 from adp.converters.datasets.reader_specs import ActionSpec, ObservationSpec
 from adp.converters.datasets.turns import DatasetRow, TurnCall, add_call, new_step, take_text
 from adp.converters.kit.drafts import ObservationDraft, StepDraft
@@ -130,7 +130,7 @@ def _call(source: SourceObject, spec: ActionSpec) -> TurnCall | None:
             return TurnCall(text, None, kind=spec.kind)
         if spec.name is not None and look(source, f"{spec.call}.{spec.name}") is None:
             return None
-        inner = SourceObject(take(source, spec.call) or raw, spec.call, source.losses)
+        inner = take_object(source, spec.call)
     if spec.name is None:
         if spec.call is None:
             return None

@@ -8,6 +8,7 @@ from typing import Any
 
 from adp.converters.datasets.recipe import DatasetRecipe, FinishSpec
 from adp.converters.datasets.tools import inferred_tools
+from adp.converters.null_members import without_nulls
 from adp_schema.builder import RowBuilder
 from adp_schema.extra_column import with_changed_columns
 from adp_schema.model import Columns
@@ -22,11 +23,14 @@ def complete_record(recipe: DatasetRecipe, builder: RowBuilder) -> None:
         builder: has the rows of the record at hand.
     """
     infers = recipe.tools is not None and recipe.tools.infer
-    if recipe.finish is None and not infers:
+    drops_nulls = recipe.overlaid is not None and recipe.messages.drop_nulls
+    if recipe.finish is None and not infers and not drops_nulls:
         return
 
     def change(run: TrajectoryRows) -> None:
         columns: Columns = {}
+        for call in run.tool_calls if drops_nulls else ():
+            _drop_nulls(call)
         if recipe.finish is not None:
             columns |= _ending(recipe.finish, run)
         if infers and run.columns.get("tools") is None:
@@ -35,6 +39,15 @@ def complete_record(recipe: DatasetRecipe, builder: RowBuilder) -> None:
         set_columns(run.columns, columns)
 
     builder.change(change)
+
+
+def _drop_nulls(call: Columns) -> None:
+    """Leave out the arguments of a call that are null, as those of other tools are."""
+    text = call.get("arguments")
+    kept = without_nulls(text)
+    if kept != text:
+        call["arguments"] = kept
+        call["extra"] = with_changed_columns(call.get("extra"), {"arguments": text})
 
 
 def set_columns(row: Columns, columns: Columns) -> None:
@@ -63,7 +76,7 @@ def _ending(spec: FinishSpec, run: TrajectoryRows) -> Columns:
         if match:
             answer = match[1] if match.re.groups else None
             return {"terminated": True} | ({} if answer is None else {"final_answer": answer})
-    return {}
+    return {} if run.columns.get("final_answer") is None else {"terminated": True}
 
 
 def _argument(call: Columns, name: str | None) -> str | None:

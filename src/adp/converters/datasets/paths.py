@@ -100,7 +100,8 @@ def look(source: SourceObject, path: str) -> Raw | None:
         if key in node.values:
             return dig(node.values[key], keys[number + 1 :])
         node = node.peek(key)
-    return None
+    # An object some of whose values were taken: what is left of it.
+    return Raw(jsontext.encode(node.values)) if node is not source and node.values else None
 
 
 def holder(source: SourceObject, path: str) -> tuple[SourceObject, str] | None:
@@ -121,6 +122,15 @@ def take(source: SourceObject, path: str) -> Raw | None:
     """Take the value at a path, for good; None when there is none, or only a copy can be had."""
     place = holder(source, path)
     return None if place is None else place[0].take(place[1])
+
+
+def take_object(source: SourceObject, path: str) -> SourceObject:
+    """Take the object at a path, or in the JSON text there; what is left of it is the caller's."""
+    *outer, last = parse_path(path)
+    node = source
+    for key in outer:
+        node = node.parsed(str(key))
+    return node.take_child(str(last))
 
 
 def plain(raw: Raw | bytes | None) -> Any:

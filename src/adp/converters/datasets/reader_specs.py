@@ -55,6 +55,8 @@ class MessagesSpec(OptionsModel):
     """Keys of the arguments of a call, beside the usual ones."""
     result_text: Regex | None = None
     """What is found in the words of a user that are the result of the calls before them."""
+    result_lines: bool = False
+    """Whether a result of several lines of JSON is a result a line, in the order of the calls."""
     drop_nulls: bool = False
     """Whether arguments that are null belong to other tools, and are left out."""
     join_calls: bool = True
@@ -165,6 +167,8 @@ class StepsSpec(OptionsModel):
 
     group: Spec | None = None
     """What the rows of a run have in common; without it the file is a run."""
+    group_also: Spec | None = None
+    """What else they have in common, where several runs may have one id."""
     runs: bool = False
     """Whether a value of ``group`` that comes again after another one begins another run."""
     order: Spec | None = None

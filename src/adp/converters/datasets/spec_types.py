@@ -48,8 +48,10 @@ class FieldSpec(OptionsModel):
     regex: Regex | None = None
     """The value is what its first group matches in the text."""
     map: dict[str, Any] = Field(default_factory=dict)
-    """Text -> value; what is not in it gives none. true, false and numbers count as their text.
-    The text is what ``regex`` and ``format`` make."""
+    """Text -> value. true, false and numbers count as their text, which is what ``regex`` and
+    ``format`` make."""
+    otherwise: Any = None
+    """The value of texts that are not in ``map``; without it they give none."""
     format: str | None = None
     """A text with ``{}`` in the place of the value; ``{a.b}`` is the text at another path."""
     when: Regex | None = None

@@ -62,12 +62,18 @@ def set_fields(
         kind: the table.
         late: whether the texts of the run are there, and only what needs them is read.
     """
-    for name, spec in specs.items():
+    # What is made of a value goes first: a column that holds all of it takes it from the row.
+    made_first = sorted(specs.items(), key=lambda it: not _is_made(it[1]))
+    for name, spec in made_first:
         needs_texts = any(path in ("$first_text", "$last_text") for path in spec.path)
         if needs_texts == late and columns.get(name) is None:
             value = value_of(spec, row, column_type(kind, name))
             if value is not None:
                 columns[name] = value
+
+
+def _is_made(spec: FieldSpec) -> bool:
+    return bool(spec.regex or spec.map or spec.format or spec.when)
 
 
 def value_of(spec: FieldSpec, row: DatasetRow, kind: str) -> Any:
@@ -76,7 +82,7 @@ def value_of(spec: FieldSpec, row: DatasetRow, kind: str) -> Any:
         if path.startswith("$") and path in _PLACES:
             text = _PLACES[path](row)
             value = None if text is None else _made(spec, text, kind, row)
-        elif spec.regex or spec.map or spec.format or spec.when:
+        elif _is_made(spec):
             text = text_at(row.look(path))
             value = None if text is None else _made(spec, text, kind, row)
         else:
@@ -112,7 +118,7 @@ def _made(spec: FieldSpec, text: str, kind: str, row: DatasetRow) -> Any:
     if spec.format is not None:
         text = _formatted(spec.format, text, row)
     if spec.map:
-        value = spec.map.get(text, spec.map.get(text.lower()))
+        value = spec.map.get(text, spec.map.get(text.lower(), spec.otherwise))
         return None if value is None else _cast(str(value), kind)
     return _cast(text, kind)
 

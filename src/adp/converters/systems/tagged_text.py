@@ -6,7 +6,7 @@ import json
 
 from adp.converters.systems.objects import report_content, result_columns
 from adp.converters.unwritten_columns import report_columns, report_parts
-from adp.converters.writing import is_seen, leave_out, parts_of
+from adp.converters.writing import is_seen, leave_out, parts_of, spoken_text
 from adp_schema import media
 from adp_schema.extra_column import unpack
 from adp_schema.losses import Losses
@@ -55,23 +55,19 @@ class TaggedText:
 
     def _turn(self, step: Step, path: str, *, is_last: bool) -> list[str]:
         report_columns(step, _STEP, path, self._losses)
-        parts = parts_of(step, step.text, unpack(step.extra))
+        spoken = spoken_text(step, unpack(step.extra)) or ""
+        parts = parts_of(step, spoken, unpack(step.extra))
         report_parts(parts, path, self._losses, "text", "reasoning")
         report_content(step, path, self._losses)
         out = []
         if step.reasoning:
             out.append(f"<think>\n{self._words(step.reasoning)}\n</think>")
-        inside = bool(step.calls) and all(call.span_start is not None for call in step.calls)
-        text = self._words(step.text or "")
+        text = self._words(spoken)
         if is_last and not step.calls and "<answer>" not in text:
             text = f"<answer>\n{text}\n</answer>"
         out.append(text)
         for index, call in enumerate(step.calls):
-            where = f"{path}.calls[{index}]"
-            if inside:
-                report_columns(call, _CALL | {"language"}, where, self._losses)
-            else:
-                out.append(self._call(call, where))
+            out.append(self._call(call, f"{path}.calls[{index}]"))
         return out
 
     def _call(self, call: ToolCall, path: str) -> str:
@@ -84,7 +80,7 @@ class TaggedText:
             return f"<search>{self._words(query)}</search>"
         if code is not None:
             self._report(call, path, _CALL | {"language"}, "python", "code")
-            return f"<python>\n{self._words(code)}\n</python>"
+            return f"<python>{self._words(code)}</python>"
         report_columns(call, frozenset(), path, self._losses)
         for column in ("name", "arguments", "arguments_raw"):
             if getattr(call, column) is not None:

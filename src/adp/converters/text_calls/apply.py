@@ -21,7 +21,15 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from adp.converters.text_calls.dialect import Dialect, ParsedCall, ParsedResult, ParsedTurn, Span
+from adp.converters.text_calls.call_rows import call_columns, shows_something
+from adp.converters.text_calls.dialect import (
+    Dialect,
+    Marked,
+    ParsedCall,
+    ParsedResult,
+    ParsedTurn,
+    Span,
+)
 from adp.converters.text_calls.evidence import acts
 from adp.converters.text_calls.numbering import StepNumbers, pair_changes
 from adp.converters.text_calls.offered import tool_names
@@ -251,7 +259,7 @@ class _ChangedRun:
         self._counts["calls"] += len(turn.calls)
         self._waiting = _Waiting(step["step"], dict(enumerate(turn.calls)))
         for index, call in enumerate(turn.calls):
-            self._new_calls.append({"step": step["step"], "call": index, **_call_columns(call)})
+            self._new_calls.append({"step": step["step"], "call": index, **call_columns(call)})
         if turn.answer is not None:
             self._counts["answers"] += 1
             self._answer = text[slice(*turn.answer.words)]
@@ -310,6 +318,12 @@ class _ChangedRun:
                 observation["text"], base, {"row": rest}
             ):
                 return
+        elif self._waiting.calls and not _is_parsed(observation) and shows_something(observation):
+            self.is_changed = True
+            rest = {name: observation[name] for name in _OF_RESULT if name in observation}
+            empty = ParsedResult(Marked((0, 0), (0, 0)))
+            self._result(observation, empty, list(self._waiting.calls))
+            observation["extra"] = with_parsed(observation.get("extra"), {"row": rest})
         self._observations.append(observation)
 
     def _results(self, text: str, base: Columns, parsed: dict[str, Any]) -> bool:
@@ -351,21 +365,6 @@ class _ChangedRun:
             return
         columns["call_step"], columns["call"] = self._waiting.step, answered
         columns.setdefault("name", names[answered])
-
-
-def _call_columns(call: ParsedCall) -> Columns:
-    columns: Columns = {"kind": call.kind, "name": call.name, "origin": "parsed_from_text"}
-    columns |= {"span_start": call.span[0], "span_end": call.span[1]}
-    if call.arguments is not None:
-        columns["arguments"] = call.arguments
-    if call.raw is not None:
-        columns["arguments_raw"] = call.raw
-    columns["arguments_kind"] = call.written_as
-    if call.language is not None:
-        columns["language"] = call.language
-    if call.call_id is not None:
-        columns["native_id"] = call.call_id
-    return columns
 
 
 def _is_parsed(row: Columns) -> bool:

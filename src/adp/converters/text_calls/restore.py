@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from adp.converters.null_members import without_nulls
 from adp.converters.text_calls.dialect import Dialect, ParsedCall, Span
 from adp.converters.text_calls.numbering import StepNumbers, pair_changes
 from adp.converters.text_calls.offered import tool_names
@@ -56,6 +57,9 @@ def _restore(run: Trajectory, losses: Losses, numbers: dict[str, StepNumbers]) -
     for column, value in parsed.get("replaced", {}).items():
         setattr(run, column, value)
     run.extra = without_parsed(run.extra)
+    for step in run.steps:
+        for call in step.calls:
+            _restore_call(call)
     parent = numbers.get(run.parent_id or "")
     if parent is not None and run.parent_step is not None:
         run.parent_step = parent.border(run.parent_step)
@@ -65,6 +69,16 @@ def _restore(run: Trajectory, losses: Losses, numbers: dict[str, StepNumbers]) -
         numbers[run.trajectory_id or ""] = restored.numbers
     for branch in run.branches:
         _restore(branch, losses, numbers)
+
+
+def _restore_call(call: ToolCall) -> None:
+    """Give a call the arguments that it was read with; an edit of them stays."""
+    if call.extra is None or '"$parsed"' not in call.extra:
+        return
+    before = unpack(call.extra).parsed.get("replaced", {}).get("arguments")
+    if before is not None and without_nulls(before) == call.arguments:
+        call.arguments = before
+    call.extra = without_parsed(call.extra)
 
 
 def _is_parsed(step: Step) -> bool:
@@ -212,6 +226,8 @@ class _RestoredRun:
             self._steps.append(step)
             self._last = step
         else:
+            if row.text is None:
+                text = row.text  # a page or a picture
             row.text, row.call_step, row.call, row.call_id = text, None, None, None
             for name in _RESULT_COLUMNS:
                 setattr(row, name, parsed.get("row", {}).get(name))

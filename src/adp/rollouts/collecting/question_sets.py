@@ -26,9 +26,9 @@ def as_task_record(record: Any) -> Any:
     """A row with the names that tasks have; anything but a row of a known set as it is."""
     if not isinstance(record, Mapping):
         return record
-    if isinstance(record.get("reward_model"), Mapping) and "prompt" in record:
+    if isinstance(_opened(record.get("reward_model")), Mapping) and "prompt" in record:
         return _of_verl(dict(record))
-    truth = record.get("ground_truth")
+    truth = _opened(record.get("ground_truth"))
     if isinstance(truth, Mapping) and "instruction" in record and "task_type" in record:
         return _of_sage(dict(record), truth)
     return record
@@ -55,8 +55,11 @@ def parquet_records(path: Path) -> Iterator[tuple[int, Any]]:
 
 
 def _of_verl(record: dict[str, Any]) -> dict[str, Any]:
-    about = record.get("extra_info")
+    about = _opened(record.get("extra_info"))
     about = about if isinstance(about, Mapping) else {}
+    prompt = _opened(record["prompt"])
+    if isinstance(prompt, list) and all(isinstance(item, Mapping) for item in prompt):
+        record["prompt"] = prompt
     question = about.get("question")
     out: dict[str, Any] = {}
     extra: dict[str, Any] = {}
@@ -64,11 +67,9 @@ def _of_verl(record: dict[str, Any]) -> dict[str, Any]:
         out["instruction"] = question
         # Messages are more than the question: they hold the system prompt.
         extra["prompt"] = record.pop("prompt")
-    given = record.get("reward_model", {}).get("ground_truth")
-    answers = reference_answers(given)
-    if answers:
+    out["reward_spec"] = _opened(record["reward_model"])
+    if answers := reference_answers(out["reward_spec"].get("ground_truth")):
         out["answers"] = answers
-    out["reward_spec"] = record["reward_model"]
     index = about.get("index")
     if record.get("id") is None and not isinstance(index, dict | list | None):
         # Sources and splits of one file number their rows by themselves.
@@ -80,6 +81,16 @@ def _of_verl(record: dict[str, Any]) -> dict[str, Any]:
     if "question" in kept:
         extra["question"] = kept.pop("question")
     return {**out, **kept, "extra": _joined(record.get("extra"), extra)}
+
+
+def _opened(value: Any) -> Any:
+    """What JSON of a list or an object in a text holds, as tables keep it; else the value."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
 
 
 def _joined(given: Any, more: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,12 +108,9 @@ def reference_answers(value: Any, depth: int = 0) -> list[Any]:
     """
     if value is None:
         return []
-    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{") and depth < _DEEPEST:
-        try:
-            parsed = json.loads(value)
-        except (ValueError, RecursionError):
-            return [value]
-        return reference_answers(parsed, depth + 1)
+    opened = _opened(value)
+    if opened is not value and depth < _DEEPEST:
+        return reference_answers(opened, depth + 1)
     if isinstance(value, Mapping) and depth < _DEEPEST:
         key = next((key for key in TRUTHS if value.get(key) is not None), None)
         return [dict(value)] if key is None else reference_answers(value[key], depth + 1)

@@ -38,6 +38,7 @@ CLINE = [
         (CLINE[1], [("execute_command", {"command": "ls && echo '</command>'",
                                          "requires_approval": "false"})]),
         (CLINE[2], [("write_to_file", {"path": "a", "content": "  x = 1\n<path>y</path>"})]),
+        (f"This is a template:\n\n{MCP}\n\nReplace the values by yours.", []),
         ("<read_file></read_file>", []),
         ("<read_file>a.py</read_file>", []),
         ("<read_file>\n<path>a", []),
@@ -69,7 +70,7 @@ def test_results_are_taken_apart() -> None:
 
 def test_edited_calls_are_written() -> None:
     check_example(DIALECT)
-    for text in (f"a\n{MCP}\nb", *CLINE):
+    for text in (f"a\n{MCP}\n", *CLINE):
         check_write(DIALECT, text)
 
 

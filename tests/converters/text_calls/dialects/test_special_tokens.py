@@ -106,6 +106,13 @@ def test_results_of_deepseek_are_taken_apart() -> None:
     assert results(DEEPSEEK, wide(text)) == ["1", "2"]
 
 
+def test_roles_of_harmony_may_be_empty() -> None:
+    text = "<|start|> <|channel|>analysis<|message|>a<|end|>"
+    (thought,) = HARMONY.parse(text).thoughts
+    assert text[slice(*thought.words)] == "a"
+    assert not HARMONY.pieces(text)
+
+
 def test_harmony_is_read() -> None:
     pieces = HARMONY.pieces(HARMONY_RUN)
     texts = [HARMONY_RUN[slice(*it.span)] for it in pieces]

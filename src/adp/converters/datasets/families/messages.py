@@ -6,6 +6,7 @@ import re
 
 from msgspec import Raw
 
+from adp.converters.datasets.families.transcript import MARKS
 from adp.converters.datasets.paths import holder, take
 from adp.converters.datasets.reader_specs import MessagesSpec
 from adp.converters.datasets.turns import (
@@ -274,8 +275,21 @@ class TurnListReader:
             draft.parts.text(self._row.builder.text(text))
         draft.extra.update(message.rest())
 
+    def _lines(self, message: SourceObject) -> list[str]:
+        """The lines of a result that has one for each call; none of any other."""
+        key = self._key(message) if self._spec.result_lines else None
+        lines = message.word(key).split("\n") if key is not None else []
+        return lines if len(lines) > 1 and all(map(jsontext.is_valid, lines)) else []
+
     def _result(self, message: SourceObject) -> ObservationDraft:
         """The result of a call, by its id, or by the order."""
+        *earlier, last = self._lines(message) or [""]
+        for line in earlier:
+            part = self._row.run.observe({}, by_order=True)
+            part.parts.text(self._row.builder.text(line))
+            part.extra[MARKS] = ["", "\n"]
+        if last:
+            message.values[self._key(message) or ""] = jsontext.raw(jsontext.text_of(last))
         answers = message.name("tool_call_id", "tool_use_id", "call_id")
         draft = self._row.run.observe(
             {"name": message.text("name")}, answers=answers, by_order=True
@@ -293,6 +307,8 @@ class TurnListReader:
             else:
                 self._row.blocks.result(message.take(key), draft, f"{message.path}.{key}")
         draft.extra.update(message.rest())
+        if last:
+            draft.extra[MARKS] = ["", ""]
         return draft
 
 

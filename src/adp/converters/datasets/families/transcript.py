@@ -40,7 +40,9 @@ def read(row: DatasetRow) -> None:
             row.say("system", text)
     for path in spec.text:
         raw = row.look(path)
-        if raw is not None and jsontext.first_byte(raw) == QUOTE:
+        if raw is None or jsontext.first_byte(raw) != QUOTE:
+            continue
+        if str(jsontext.decode_value(raw)).strip():
             add_text(row, row.take_text(path) or "")
             return
     raise RecordError(f"there is no text under {' or '.join(spec.text)}")

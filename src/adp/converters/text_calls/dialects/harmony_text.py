@@ -114,10 +114,10 @@ def _messages(text: str) -> list[_HarmonyMessage]:
         last = stop
         if end is not None and end.group() in ("<|end|>", "<|call|>", "<|return|>"):
             last = end.end()
-        role, channel = match["role"] or "assistant", match["channel"] or ""
+        role, channel = (match["role"] or "").strip() or "assistant", match["channel"] or ""
         recipient, offset = _TO.search(channel), match.start("channel")
         if recipient is None and match["role"]:
-            recipient, offset = _TO.search(role), match.start("role")
+            recipient, offset = _TO.search(match["role"]), match.start("role")
         if match["role"] or match["channel"]:
             words = trimmed(text, (match.end(), stop))
             head = (match.start(), match.end())
@@ -132,7 +132,7 @@ def _messages(text: str) -> list[_HarmonyMessage]:
 
 def _is_result(message: _HarmonyMessage) -> bool:
     """Whether a message is one of a tool."""
-    return not message.role.strip().startswith("assistant")
+    return not message.role.startswith("assistant")
 
 
 def _tool(name: str) -> str:

@@ -53,6 +53,8 @@ class McpXml(Dialect):
         missing: set[str] = set()
         reason = "the element of a tool does not hold its arguments"
         turn = scanned(text, _OPEN, lambda match: _calls(text, match, missing), reason)
+        if turn.calls and text[turn.calls[-1].span[1] :].strip():
+            return ParsedTurn()  # an element ends its turn; before other words it explains one
         if turn.left is not None and not any(mark in text for mark in self.marks):
             return replace(turn, left=None)
         return turn

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 
 from adp.converters.text_calls.dialect import Dialect, Marked, ParsedCall, ParsedTurn, Span
+from adp.converters.text_calls.frames import framed, written_frame
 from adp.converters.text_calls.labels import label_pattern, same_values, sections, thought, trim
 
 _POINT = r"<point>\[\[(\d{1,5}), ?(\d{1,5})\]\]</point>"
@@ -67,14 +68,13 @@ class Mobile(Dialect):
         return ParsedTurn(tuple(calls), tuple(thoughts), left=left)
 
     def write(self, call: ParsedCall) -> str | None:
-        """A call, behind a label unless it begins the turn."""
-        label = "Actions:\n" if call.span[0] else ""
+        """A call in the place of the old one, or as all of a turn."""
         values = json.loads(call.arguments or "{}")
         for _, names, form in _FORMS:
             if set(names) == set(values):
                 written = form.format(call.name, *(values[name] for name in names))
                 if (result := same_values(self, written, call)) is not None:
-                    return label + result
+                    return written_frame(call, result) or result
         return None
 
 
@@ -91,7 +91,7 @@ def _calls(text: str, words: Span, start: int | None) -> tuple[ParsedCall, ...]:
             call = _call(text[slice(*line)], (begin, line[1]))
             if call is None:
                 return ()
-            results.append(call)
+            results.append(framed(text, call.span, line, call))
         position = end + 1
     return tuple(results)
 

@@ -2,17 +2,19 @@
 
 A code fence may stand around all of the turn. With known tools each name must be that of a tool,
 where signs such as dots count as underscores. Arguments without a name are ``arg0``, ``arg1``.
-Brackets around a single call belong to it.
+Brackets, commas and the fence belong to the calls beside them.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
-from adp.converters.text_calls.dialect import Dialect, ParsedCall, ParsedTurn
+from adp.converters.text_calls.dialect import Dialect, ParsedCall, ParsedTurn, Span
+from adp.converters.text_calls.frames import framed, written_frame
 from adp.converters.text_calls.labels import fences, same_values, trim
-from adp.converters.text_calls.literals import calls_in
+from adp.converters.text_calls.literals import LiteralCall, calls_in
 from adp.converters.text_calls.write_literals import write_arguments
 
 _SIGN = re.compile(r"\W")
@@ -39,17 +41,27 @@ class PythonCalls(Dialect):
         known = {_SIGN.sub("_", name) for name in tools}
         if not listed or (known and any(_SIGN.sub("_", it.name) not in known for it in listed)):
             return ParsedTurn()
-        if len(listed) == 1 and text[words[0]] == "[":
-            name, arguments = listed[0].name, listed[0].json()
-            return ParsedTurn((ParsedCall(words, name, arguments, written_as="python_literal"),))
-        return ParsedTurn(tuple(ParsedCall(it.span, it.name, it.json()) for it in listed))
+        start, end = trim(text, (0, len(text)))
+        borders = [start, *(call.span[0] for call in listed[1:]), end]
+        return ParsedTurn(
+            tuple(_framed(text, *item) for item in zip(listed, pairwise(borders), strict=True))
+        )
 
     def write(self, call: ParsedCall) -> str | None:
         """A call."""
         written = None if call.arguments is None else write_arguments(call.arguments)
-        bare = f"{call.name}({written})"
-        words = f"[{bare}]" if call.written_as == "python_literal" else bare
-        return None if written is None else same_values(self, words, call)
+        if written is None or same_values(self, f"{call.name}({written})", call) is None:
+            return None
+        return written_frame(call, written) or f"{call.name}({written})"
+
+
+def _framed(text: str, call: LiteralCall, span: Span) -> ParsedCall:
+    """A call with the signs around it."""
+    end = span[0] + len(text[slice(*span)].rstrip())
+    name = (call.span[0], call.span[0] + len(call.name))
+    inside = (name[1] + 1, call.span[1] - 1)
+    parsed = ParsedCall((span[0], end), call.name, call.json())
+    return framed(text, parsed.span, inside, parsed, name=name)
 
 
 DIALECT = PythonCalls()

@@ -15,6 +15,7 @@ import shlex
 from collections.abc import Sequence
 
 from adp.converters.text_calls.dialect import Dialect, Marked, ParsedCall, ParsedTurn, Span
+from adp.converters.text_calls.frames import framed, written_frame
 from adp.converters.text_calls.labels import Fence, code_of, fences, same_values, trim
 
 _COMMANDS: dict[str, tuple[int, tuple[str, ...]]] = {
@@ -59,12 +60,15 @@ class SweAgentDialect(Dialect):
         if not code.strip():
             return ParsedTurn(left="its command is empty")
         thought = _discussion(text, block.span[0])
-        return ParsedTurn((_command(code, block.span),), () if thought is None else (thought,))
+        words = (block.words[0], block.words[0] + len(code))
+        call = framed(text, block.span, words, _command(code, block.span))
+        return ParsedTurn((call,), () if thought is None else (thought,))
 
     def write(self, call: ParsedCall) -> str | None:
         """A command in a fence."""
         words = call.raw if call.kind == "code" else _words(call)
-        return None if words is None else same_values(self, f"```\n{words}\n```", call)
+        written = None if words is None else same_values(self, f"```\n{words}\n```", call)
+        return None if written is None else written_frame(call, words) or written
 
 
 def _is_command(text: str, block: Fence) -> bool:

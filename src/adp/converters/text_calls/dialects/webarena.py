@@ -18,6 +18,7 @@ from collections.abc import Sequence
 
 from adp.converters.text_calls.browser_calls import BROWSER
 from adp.converters.text_calls.dialect import Dialect, Marked, ParsedCall, ParsedTurn, Span
+from adp.converters.text_calls.frames import framed, written_frame
 from adp.converters.text_calls.labels import same_values, trim
 from adp.converters.text_calls.literals import LiteralCall, calls_in
 from adp.converters.text_calls.write_literals import write_arguments
@@ -92,7 +93,11 @@ class WebArena(Dialect):
     def write(self, call: ParsedCall) -> str | None:
         """An action in a fence, or a call in function notation."""
         is_function = call.written_as == "python_literal"
-        return same_values(self, _function_text(call) if is_function else _bracket_text(call), call)
+        action = _function_text(call) if is_function else _bracket_text(call)
+        written = f"```\n{action}\n```" if is_function else f"{_PHRASE}```{action}```"
+        if action is None or same_values(self, written, call) is None:
+            return None
+        return written_frame(call, action) or written
 
 
 def _last_fence(text: str, limit: int) -> tuple[Span, Span] | None:
@@ -149,7 +154,7 @@ def _in_brackets(text: str, span: Span, inside: Span) -> ParsedTurn | None:
                 key: int(value) if key in _NUMBERS else value for key, value in values.items()
             }
             arguments_text = json.dumps(arguments, ensure_ascii=False)
-            return ParsedTurn((ParsedCall(span, name, arguments_text),))
+            return ParsedTurn((framed(text, span, words, ParsedCall(span, name, arguments_text)),))
     return None
 
 
@@ -175,7 +180,7 @@ def _calls(text: str, span: Span, inside: Span) -> ParsedTurn | None:
     bounds = [span[0], *(call.span[0] for call in listed[1:])]
     ends = [*(call.span[1] for call in listed[:-1]), span[1]]
     return ParsedTurn(
-        tuple(_call(*item) for item in zip(listed, zip(bounds, ends, strict=True), strict=True))
+        tuple(_call(text, *it) for it in zip(listed, zip(bounds, ends, strict=True), strict=True))
     )
 
 
@@ -187,9 +192,10 @@ def _is_known(call: LiteralCall) -> bool:
     return all(it.name is None or it.name in names for it in call.arguments)
 
 
-def _call(call: LiteralCall, span: Span) -> ParsedCall:
+def _call(text: str, call: LiteralCall, span: Span) -> ParsedCall:
     arguments = call.json(BROWSER[call.name])
-    return ParsedCall(span, call.name, arguments, written_as="python_literal")
+    parsed = ParsedCall(span, call.name, arguments, written_as="python_literal")
+    return framed(text, span, call.span, parsed)
 
 
 def _bracket_text(call: ParsedCall) -> str | None:
@@ -199,7 +205,7 @@ def _bracket_text(call: ParsedCall) -> str | None:
     flag = values.get("press_enter_after")
     try:
         more = "" if flag is None else f" [{flag}]"
-        return None if form is None else f"{_PHRASE}```{form.format(**values, more=more)}```"
+        return None if form is None else form.format(**values, more=more)
     except (KeyError, TypeError):
         return None
 
@@ -207,7 +213,7 @@ def _bracket_text(call: ParsedCall) -> str | None:
 def _function_text(call: ParsedCall) -> str | None:
     """A call as BrowserGym writes it."""
     written = write_arguments(call.arguments or "{}")
-    return None if written is None else f"```\n{call.name}({written})\n```"
+    return None if written is None else f"{call.name}({written})"
 
 
 DIALECT = WebArena()
