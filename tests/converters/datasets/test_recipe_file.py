@@ -53,7 +53,7 @@ def rows_file(folder, *rows):
         (("rows: seen", "rows: seen\nfields: {sucess: ok}"),
          "mine.yaml, line 4: fields: sucess is no column of a trajectory"),
         (("rows: seen", "rows: seen\nfields: {success: meta.answer}"),
-         "mine.yaml, line 1: fields.success: a reference answer is no outcome"),
+         "mine.yaml, line 4: fields.success: a reference answer is no outcome"),
         (("rows: seen", "rows: seen\nrows: seen"),
          "mine.yaml: line 4: the key 'rows' is given twice"),
         (("reader: messages", "reader: [messages"), "mine.yaml is not valid YAML at line 7"),

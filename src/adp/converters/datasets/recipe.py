@@ -130,7 +130,8 @@ def _columns(value: Any, row: type[Any], kind: str) -> Any:
     return value
 
 
-_FORBIDDEN = ("answer", "answers", "ground_truth", "gold", "expected")
+_REFERENCES = {"ground_truth", "gold", "gold_answer", "reference_answer", "expected"}
+"""Keys of what is right, which say nothing of what happened in a run."""
 
 
 class DatasetRecipe(OptionsModel):
@@ -213,9 +214,11 @@ class DatasetRecipe(OptionsModel):
 
     @model_validator(mode="after")
     def _fits(self) -> DatasetRecipe:
-        for column in ("success", "reward"):
-            spec = self.fields.get(column)
-            if spec and any(path.split(".")[-1] in _FORBIDDEN for path in spec.path):
+        for column in ("success", "reward", "final_answer"):
+            spec, wrong = self.fields.get(column), _REFERENCES
+            if column != "final_answer":
+                wrong = {*_REFERENCES, "answer", "answers"}
+            if spec and any(path.split(".")[-1] in wrong for path in spec.path):
                 raise ValueError(f"fields.{column}: a reference answer is no outcome")
         if self.reader == "transcript" and self.transcript is None:
             raise ValueError("the reader transcript needs transcript: with text and marks")

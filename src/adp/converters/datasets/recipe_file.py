@@ -35,6 +35,7 @@ def check_recipe(text: str, name: str) -> DatasetRecipe:
     except ValidationError as error:
         place = error.errors(include_url=False)[0]["loc"]
         sentence = sentences(error, names(DatasetRecipe))[0]
+        place = place or tuple(sentence.partition(":")[0].split("."))
         raise RecipeError(f"{name}, line {_line_of(text, place)}: {sentence}") from None
     return recipe
 
