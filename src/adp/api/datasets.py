@@ -75,6 +75,7 @@ class ExportKeywords(TypedDict, total=False):
     model: str | None
     branches: Sequence[str] | bool
     tool_names: Literal["adp", "source"]
+    structured: bool
 
 
 def export(
@@ -100,6 +101,8 @@ def export(
                 alternates, and what preference pairs reject, as records of their own; ``False``
                 leaves all branches out.
             tool_names: ``"adp"`` or ``"source"``: names of tools and their arguments.
+            structured: for formats: calls that stood in texts are written as calls, also by the
+                format that they came from; else that one gets its texts back, byte for byte.
 
     Returns:
         How much was written, and what was not: of a format, what it could not hold; of a trainer,

@@ -42,6 +42,13 @@ Flavour = Annotated[
 Single = Annotated[
     str | None, typer.Option(metavar="FILE", help="Write all into one file of this name.")
 ]
+Structured = Annotated[
+    bool,
+    typer.Option(
+        "--structured",
+        help="Write calls that stood in texts as calls, also in the format that they came from.",
+    ),
+]
 SystemPrompt = Annotated[
     str | None,
     typer.Option(metavar="FILE", help="Agent harnesses: a text file with the system prompt."),
@@ -66,6 +73,7 @@ def export(
     ] = None,
     system_prompt: SystemPrompt = None,
     tool_names: NamesOfTools = None,
+    structured: Structured = False,
     branches: Branches = None,
     no_branches: NoBranches = False,
     flavour: Flavour = None,
@@ -89,8 +97,9 @@ def export(
     if no_branches and branches:
         raise UsageError("--branches and --no-branches exclude each other")
     if is_exporter(to):
-        if flavour is not None or single is not None:
-            raise UsageError(f"{to} is for a trainer; leave out --flavour and --single")
+        if flavour is not None or single is not None or structured:
+            words = "--flavour, --single and --structured"
+            raise UsageError(f"{to} is for a trainer; leave out {words}")
         given = [*(settings or []), *_prompt_setting(system_prompt)]
         given += [f"tool_names={tool_names}"] if tool_names else []
         asked = (store, to, out, given, model, branches or [])
@@ -106,7 +115,7 @@ def export(
         report = write(
             store, to, out, flavour=flavour, single=single, strict=strict,
             branches=True if branches else False if no_branches else None,
-            tool_names=tool_names, progress=progress,
+            tool_names=tool_names, structured=structured, progress=progress,
         )  # fmt: skip
     if as_json:
         print_json(asdict(report))

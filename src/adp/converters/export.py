@@ -90,6 +90,8 @@ class RecordOptions:
         tool_names: names of tools and their arguments: ``adp`` for those of the Agent Data
             Protocol, ``source`` for those of the source. None leaves those of the store, but gives
             the format that a trajectory came from the names that it had.
+        structured: write calls that stood in texts as calls of the format, also where that is the
+            format they were read from; by default it gets its texts back, byte for byte.
     """
 
     flavour: str | None = None
@@ -97,6 +99,7 @@ class RecordOptions:
     strict: bool = False
     branches: bool | None = None
     tool_names: ToolNaming | None = None
+    structured: bool = False
 
 
 class RecordKeywords(TypedDict, total=False):
@@ -107,6 +110,7 @@ class RecordKeywords(TypedDict, total=False):
     strict: bool
     branches: bool | None
     tool_names: ToolNaming | None
+    structured: bool
 
 
 @alone
@@ -194,6 +198,7 @@ def _writer(
         pairs=pairs,
         rows=options.branches is True,
         naming=options.tool_names,
+        structured=options.structured,
     )
 
 

@@ -16,7 +16,7 @@ from adp.converters.pairs import RecordPairs, is_rejected
 from adp.converters.programs import PROGRAMS
 from adp.converters.text_calls.restore import restore
 from adp.converters.unwritten_columns import report_columns
-from adp.converters.via_atif import ATIF, without_made
+from adp.converters.via_atif import ATIF, as_foreign, without_made
 from adp.core.tool_names.runs import ToolNaming, rename_tools
 from adp_schema.losses import Losses
 from adp_schema.model import Pair, Step, Trajectory
@@ -40,6 +40,8 @@ class RecordWriter:
             of their own, too. By default they are left out, and reported.
         naming: names that tools get. None leaves those of the store, but gives the format that a
             trajectory came from the names that it had.
+        structured: whether calls that stood in texts are written as calls of the format, also by
+            the format that they were read from.
 
     Attributes:
         left_out: trajectories that no record holds.
@@ -54,6 +56,7 @@ class RecordWriter:
         pairs: RecordPairs | None = None,
         rows: bool = False,
         naming: ToolNaming | None = None,
+        structured: bool = False,
     ) -> None:
         self._converter = converter
         self._losses = losses
@@ -61,6 +64,7 @@ class RecordWriter:
         self._pairs = RecordPairs() if pairs is None else pairs
         self._rows = rows
         self._naming = naming
+        self._structured = structured
         self._gone: set[str | None] = set()
         self._places: dict[str | None, int] = {}
         self._siblings: Counter[str | None] = Counter()
@@ -96,7 +100,8 @@ class RecordWriter:
         """Give a trajectory back the texts and the names of tools that its source had."""
         if trajectory.source_format == self._converter.name:
             rename_tools(trajectory, "source")
-            restore(trajectory, self._losses)
+            if not (self._structured and as_foreign(trajectory)):
+                restore(trajectory, self._losses)
         if self._naming is not None:
             rename_tools(trajectory, self._naming)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from adp_schema import jsontext
 from adp_schema.extra_column import Extra, unpack
-from adp_schema.model import Trajectory
+from adp_schema.model import Observation, Step, ToolCall, Trajectory
 
 ATIF = "atif"
 FORMATS = frozenset({"adp_rollout", "adp_v1", "m3", "openai_chat", "preference", "sharegpt", "sts"})
@@ -67,6 +67,29 @@ def without_form(text: str | None, shape: dict[str, Any] | None = None) -> str |
     if shape:
         kept["$shape"] = shape
     return jsontext.text_of(kept) if kept else None
+
+
+def as_foreign(run: Trajectory) -> bool:
+    """Make a trajectory that was parsed after it was read one that its format writes as foreign.
+
+    So calls that stood in texts are written as the format's own calls, with the tools that a recipe
+    gave it, and not as the texts that they stood in.
+
+    Returns:
+        Whether it was parsed; else it stays as it is.
+    """
+    rows: list[Step | Observation | ToolCall] = [*run.early_observations, *run.steps]
+    rows += [observation for step in run.steps for observation in step.observations]
+    if not any('"$parsed"' in (row.extra or "") for row in (run, *rows)):
+        return False
+    rows += [call for step in run.steps for call in step.calls]
+    for row in rows:
+        row.extra = without_form(row.extra)
+    run.extra = without_form(run.extra, {FORM: run.source_format})
+    run.source_format = ATIF
+    for branch in run.branches:
+        as_foreign(branch)
+    return True
 
 
 def without_made(run: Trajectory) -> None:

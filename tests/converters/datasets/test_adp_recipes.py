@@ -124,3 +124,26 @@ def test_a_mask_says_what_is_trained(tmp_path):
     assert weights == {"system": 0.0, "user": 0.0, "agent": 1.0}
     assert (first.success, first.terminated) == (True, True)
     assert (second.success, second.truncated) == (False, True)
+
+
+def test_runs_of_one_id_are_told_apart_by_what_they_ask_for(tmp_path):
+    def row(page, task, past, answer):
+        prompt = f"OBSERVATION:\n{page}\nURL: http://a.test\nOBJECTIVE: {task}\nPREVIOUS ACTIONS:"
+        turns = {"system": "You browse.", "user": f"{prompt}\n{past}", "assistant": answer}
+        messages = [{"role": role, "content": text} for role, text in turns.items()]
+        return {"dataset": "demo", "id": "example_0", "messages": messages}
+
+    say = "In summary, the next action I will perform is ```{}```"
+    rows = [
+        row("[1] A", "Find a lamp", "1: None", say.format("click [1]")),
+        row("[2] B", "Find a vase", "1: None", say.format("click [2]")),
+        row("[3] C", "Find a lamp", "1: None\n2: click [1]", say.format("stop [5]")),
+    ]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    lamp, vase = adp.convert([str(path)], str(tmp_path / "store"))
+    assert (lamp.final_answer, vase.final_answer) == ("5", None)
+    seen = [it for step in lamp.steps for it in step.observations]
+    assert [it.axtree for it in seen] == ["[1] A", "[3] C"]
+    assert [it.call_step is not None for it in seen] == [False, True]
+    assert lamp.task.instruction == "Find a lamp"

@@ -40,7 +40,7 @@ def words(name: str, *, surrogates: bool = True) -> st.SearchStrategy[str]:
 
 
 @EVERY
-@settings(max_examples=examples(600), deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(data=st.data())
 def test_spans_values_and_writing(name: str, data: st.DataObject) -> None:
     assert text_fault(dialect(name), data.draw(words(name))) is None
@@ -57,7 +57,7 @@ def restored(record: dict[str, Any], converter: Converter, grammar: Dialect) -> 
 
 
 @EVERY
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(180), deadline=None)
 @given(data=st.data())
 def test_chats_come_back(name: str, data: st.DataObject) -> None:
     text = words(name, surrogates=False)
@@ -99,14 +99,14 @@ def test_an_edit_of_an_argument_shows_or_is_reported(name: str) -> None:
 
 
 @EVERY
-@pytest.mark.parametrize("character", ["\x00", "\ud800", "<", "[", "\\"])
-def test_a_megabyte_of_anything_is_parsed(name: str, character: str) -> None:
+def test_a_megabyte_of_anything_is_parsed(name: str) -> None:
     grammar = dialect(name)
-    started = time.process_time()
-    text = grammar.example + character * 1_000_000
-    grammar.pieces(text)
-    grammar.results_in(text, grammar.parse(text).calls)
-    assert time.process_time() - started < 20
+    for character in ("\x00", "\ud800", "<", "["):
+        started = time.process_time()
+        text = grammar.example + character * 1_000_000
+        grammar.pieces(text)
+        grammar.results_in(text, grammar.parse(text).calls)
+        assert time.process_time() - started < 20
 
 
 @EVERY

@@ -43,7 +43,7 @@ def rows_of(store: Store, out: Path) -> tuple[Messages, dict[str, list[dict[str,
 
 def exported(store: Store, folder: Path) -> dict[str, dict[str, Any]]:
     """What the export of the format writes, by id: the oracle."""
-    export(store, "openai_chat", str(folder), single="all.jsonl")
+    export(store, "openai_chat", str(folder), single="all.jsonl", structured=True)
     lines = (folder / "all.jsonl").read_text().splitlines()
     ids = [trajectory.trajectory_id for trajectory in store.trajectories()]
     return dict(zip(ids, map(json.loads, lines), strict=True))

@@ -6,7 +6,7 @@ To recognise a file, only the part ``match`` of each is read. A recipe is checke
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -44,6 +44,14 @@ class RecipeSignature:
 
     name: str
     tests: tuple[RowTest, ...]
+
+    def may_fit(self, keys: Set[str]) -> bool:
+        """Whether the rows of a file have the keys of some test, seen at once for most files.
+
+        Args:
+            keys: all keys of the rows.
+        """
+        return any(test.keys <= keys for test in self.tests)
 
     def priority(
         self,
@@ -159,9 +167,11 @@ def recognise(
         raise AmbiguousFormatError(f"{item.label}: the recipes {both} fit; give one of them")
     if fitting or not rows:
         return fitting[0] if fitting else None
+    keys = set().union(*rows)
     held = {
         it.name: it.priority(rows, item.source_file, is_known=level > Match.NO, is_log=is_log)
         for it in signatures()
+        if it.may_fit(keys)
     }
     best = max((level for level in held.values() if level is not None), default=None)
     chosen = [name for name, level in held.items() if level == best and level is not None]

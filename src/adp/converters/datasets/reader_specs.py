@@ -167,6 +167,8 @@ class StepsSpec(OptionsModel):
 
     group: Spec | None = None
     """What the rows of a run have in common; without it the file is a run."""
+    group_also: Spec | None = None
+    """What else they have in common, where several runs may have one id."""
     runs: bool = False
     """Whether a value of ``group`` that comes again after another one begins another run."""
     order: Spec | None = None

@@ -27,7 +27,6 @@ _ESCAPED = {"u003c": b"<", "u003e": b">", "u0026": b"&", "u0027": b"'"}
 _ESCAPES = re.compile(rb"\\(u00(?:3[cCeE]|2[67])|/)")
 """Escapes of characters that JSON may hold as they are."""
 
-_PREFIX = 3
 _CALL = re.compile(r"[A-Za-z_]+\(")
 _LONGEST_NAME = 40
 _NAME_END = re.compile(rb"[A-Za-z_]+\Z")
@@ -49,10 +48,14 @@ def may_act(records: Sequence[bytes]) -> list[Dialect]:
     texts = _Texts()
     for record in records:
         with suppress(msgspec.DecodeError, RecursionError):
-            texts.add(msgspec.json.decode(record), is_agent=True, is_other=True)
+            texts.add(msgspec.json.decode(record))
+    others = "\0".join(texts.others)
     has_tools = any(word in data for word in _TOOLS)
-    marks = automatic_marks()
-    return [it for name in names if (it := _acting(name, marks[name], texts, has_tools))]
+    return [
+        grammar
+        for grammar in map(dialect, names)
+        if (has_tools or _is_spoken_for(grammar, texts, others)) and _reads(grammar, texts)
+    ]
 
 
 @dataclass(slots=True)
@@ -62,9 +65,9 @@ class _Texts:
     agent: set[str] = field(default_factory=set)
     others: set[str] = field(default_factory=set)
 
-    def add(self, value: Any, *, is_agent: bool, is_other: bool) -> None:
+    def add(self, value: Any) -> None:
         """Add the strings of a JSON value; a role parts those of a message."""
-        rest = [(value, is_agent, is_other)]
+        rest = [(value, True, True)]
         while rest:
             item, agent, other = rest.pop()
             if isinstance(item, str):
@@ -82,22 +85,28 @@ class _Texts:
                 rest += [(it, agent, other) for it in item]
 
 
-def _acting(name: str, marks: Sequence[str], texts: _Texts, has_tools: bool) -> Dialect | None:
-    """A dialect that reads an action, and that something around it may speak for."""
-    likely = [text for text in texts.agent if any(mark in text for mark in marks)]
-    if not likely:
-        return None
-    grammar = dialect(name)
-    words = (*marks, *grammar.prompts)
-    if not (
-        has_tools
-        or any(text.lstrip().startswith(grammar.results) for text in texts.others)
-        or any(word in text for text in texts.others for word in words)
-        or any(len(grammar.pieces(text)) > 1 for text in likely)
+def _is_spoken_for(grammar: Dialect, texts: _Texts, others: str) -> bool:
+    """Whether something around its actions could show that a dialect is one."""
+    if any(word in others for word in (*grammar.marks, *grammar.prompts)):
+        return True
+    if any(mark in others for mark in grammar.results) and any(
+        text.lstrip().startswith(grammar.results) for text in texts.others
     ):
-        return None
-    turns = map(grammar.parse, likely)
-    return grammar if any(turn.calls or turn.answer for turn in turns) else None
+        return True
+    if type(grammar).pieces is Dialect.pieces:
+        return False
+    return any(len(grammar.pieces(text)) > 1 for text in _likely(grammar, texts))
+
+
+def _reads(grammar: Dialect, texts: _Texts) -> bool:
+    """Whether a dialect reads an action from a text of the agent."""
+    turns = map(grammar.parse, _likely(grammar, texts))
+    return any(turn.calls or turn.answer for turn in turns)
+
+
+def _likely(grammar: Dialect, texts: _Texts) -> list[str]:
+    """The texts of the agent that hold a mark."""
+    return [text for text in texts.agent if any(mark in text for mark in grammar.marks)]
 
 
 def _plain(match: re.Match[bytes]) -> bytes:
@@ -106,13 +115,11 @@ def _plain(match: re.Match[bytes]) -> bytes:
 
 def _marked(data: bytes) -> list[str]:
     """The dialects that a mark of stands in some bytes of JSON."""
-    names: set[str] = set()
-    groups, calls = _needles()
-    for prefix, needles in groups.items():
-        if prefix in data:
-            for needle, dialects in needles.items():
-                if not dialects <= names and needle in data:
-                    names |= dialects
+    pattern, small, words, calls = _needles()
+    names = set().union(*(words[it] for it in set(pattern.findall(data))))
+    for word in small:
+        if word in data:
+            names |= words[word]
     for part in data.split(b"(")[:-1]:
         match = _NAME_END.search(part, max(0, len(part) - _LONGEST_NAME))
         if match is not None:
@@ -120,11 +127,15 @@ def _marked(data: bytes) -> list[str]:
     return [name for name in automatic_marks() if name in names]
 
 
+_Owners = Mapping[bytes, frozenset[str]]
+
+
 @cache
-def _needles() -> tuple[
-    Mapping[bytes, Mapping[bytes, frozenset[str]]], Mapping[bytes, frozenset[str]]
-]:
-    """Marks as JSON writes them -> their dialects: by their first bytes; and the names of calls."""
+def _needles() -> tuple[re.Pattern[bytes], list[bytes], _Owners, _Owners]:
+    """What finds marks as JSON writes them; and the dialects of each, and of each name of a call.
+
+    Marks that begin with a small letter are left out of the pattern, which would try each word.
+    """
     owners: dict[bytes, set[str]] = defaultdict(set)
     calls: dict[bytes, set[str]] = defaultdict(set)
     for name, marks in automatic_marks().items():
@@ -133,9 +144,23 @@ def _needles() -> tuple[
                 calls[mark[:-1].encode()].add(name)
                 continue
             for ascii_only in (False, True):
-                written = json.dumps(mark, ensure_ascii=ascii_only)[1:-1].encode()
-                owners[written].add(name)
-    groups: dict[bytes, dict[bytes, frozenset[str]]] = defaultdict(dict)
-    for needle, names in owners.items():
-        groups[needle[:_PREFIX]][needle] = frozenset(names)
-    return groups, {call: frozenset(names) for call, names in calls.items()}
+                written = json.dumps(mark.lstrip(" "), ensure_ascii=ascii_only)[1:-1]
+                owners[written.encode()].add(name)
+    # Of two marks that begin alike the longer one is found, and stands for the other.
+    shorter = {it: {other for other in owners if it.startswith(other)} for it in owners}
+    words = {it: frozenset().union(*(owners[other] for other in shorter[it])) for it in owners}
+    small = sorted(it for it in words if it[:1].islower())
+    pattern = re.compile(_pattern_of(sorted(words.keys() - set(small))))
+    return pattern, small, words, {it: frozenset(names) for it, names in calls.items()}
+
+
+def _pattern_of(words: Sequence[bytes]) -> bytes:
+    """A regular expression of words that looks at each character once; the longest one is found."""
+    groups: dict[bytes, list[bytes]] = defaultdict(list)
+    for word in words:
+        groups[word[:1]].append(word[1:])
+    ends = groups.pop(b"", None) is not None
+    parts = [re.escape(first) + _pattern_of(rest) for first, rest in groups.items()]
+    if not parts:
+        return b""
+    return b"(?:" + b"|".join(parts) + (b")?" if ends else b")")

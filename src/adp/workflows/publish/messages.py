@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adp.converters.openai_chat import CONVERTER
+from adp.converters.via_atif import as_foreign
 from adp.core.progress import Progress
 from adp.stores import shards
 from adp.stores.staged import StagedRun, WrittenShard, counted, versions
@@ -262,6 +263,9 @@ def message_row(trajectory: Trajectory, store: Store, losses: Losses) -> dict[st
             trajectory = store.resolve(main_line)
         except StoreError:
             losses.add("$.parent_id", _NO_PARENT)
+    as_foreign(trajectory)
+    if trajectory is not main_line:
+        as_foreign(main_line)
     record = CONVERTER.write(trajectory, losses)
     extra = extra_column.unpack(main_line.extra)
     native = main_line.source_format == CONVERTER.name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -100,6 +101,14 @@ def test_what_is_no_action_of_a_browser(text: str) -> None:
 
 
 def test_edits_of_webarena() -> None:
+    for text in (
+        f"{LEAD}```click [12]```",
+        "My next action is\n```click [12]```.",
+        "```\nclick [12]\n```",
+    ):
+        (call,) = WEBARENA.parse(text).calls
+        written = WEBARENA.write(replace(call, arguments='{"bid": "13"}'))
+        assert text[: call.span[0]] + str(written) == text.replace("12", "13")
     text = f"{LEAD}```click [12]```"
     assert checks.edited(WEBARENA, text, arguments='{"bid": "13"}') == [("click", {"bid": "13"})]
     new = checks.edited(WEBARENA, "click('1')", name="fill", arguments='{"bid":"2","value":"x"}')

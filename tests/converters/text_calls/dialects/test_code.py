@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -205,6 +206,14 @@ def test_python_calls(text: str, expected: list[tuple[str, Any]]) -> None:
     assert checks.rewritten(CALLS, text)
     assert checks.calls(CALLS, text, "f", "g", "g_h") == expected
     assert checks.calls(CALLS, text, "other") == []
+
+
+def test_signs_between_calls_are_no_prose() -> None:
+    for text in ("[f(a=1), g()]", "```\nf(a=1)\ng()\n```", "f(a=1); g()"):
+        assert checks.prose(CALLS, text) == ""
+    (first, second) = CALLS.parse("[f(a=1), g(b=2)]").calls
+    assert CALLS.write(replace(first, arguments='{"a": 3}')) == "[f(a=3),"
+    assert CALLS.write(replace(second, arguments='{"c": 4}')) == "g(c=4)]"
 
 
 @pytest.mark.parametrize(

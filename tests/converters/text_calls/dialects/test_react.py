@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -139,6 +140,27 @@ def test_a_text_that_holds_a_run() -> None:
     assert DIALECT.pieces(parts[0]) == []
     assert DIALECT.pieces(parts[0] + "Observation:") == []
     assert DIALECT.pieces("Observation: a man walks in.\nThought: hm") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "change", "expected"),
+    [
+        ("Thought 3: a\nAction 3: Search[b]", {"arguments": '{"keywords": "c"}'},
+         "Thought 3: a\nAction 3: Search[c]"),
+        ("Action: f\nAction Input: {'a': 1}\n", {"arguments": '{"a": 2}'},
+         'Action: f\nAction Input: {"a": 2}\n'),
+        ("**Action:** f\n**Action Input:** x", {"name": "g", "raw": "y"},
+         "**Action:** g\n**Action Input:** y"),
+        ("Action: f with Action Input: {}", {"arguments": '{"a": 2}'},
+         'Action: f with Action Input: {"a": 2}'),
+        ("Action:\ngo to desk 1", {"arguments": '{"location": "bed 2"}'}, "Action:\ngo to bed 2"),
+    ],
+)  # fmt: skip
+def test_edits_keep_the_labels(text: str, change: dict[str, Any], expected: str) -> None:
+    (call,) = DIALECT.parse(text).calls
+    written = DIALECT.write(replace(call, **change))
+    assert written is not None
+    assert text[: call.span[0]] + written + text[call.span[1] :] == expected
 
 
 def test_edits() -> None:

@@ -43,13 +43,14 @@ def groups(row: DatasetRow) -> list[StepGroup]:
     spec = row.recipe.steps
     rows, row.rows = row.rows, []
     results: list[StepGroup] = []
-    by_name: dict[str | None, StepGroup] = {}
+    by_name: dict[tuple[str | None, str | None], StepGroup] = {}
     for source in rows:
         name = _value(spec.group, row, source, "text")
-        group = by_name.get(name)
+        key = (name, _value(spec.group_also, row, source, "text"))
+        group = by_name.get(key)
         alone = spec.group is not None and name is None
         if group is None or alone or (spec.runs and results[-1] is not group):
-            group = by_name[name] = StepGroup(name)
+            group = by_name[key] = StepGroup(name)
             results.append(group)
         group.rows.append(source)
         group.numbers.append(_value(spec.order, row, source, "integer"))

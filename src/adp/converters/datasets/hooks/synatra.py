@@ -9,20 +9,22 @@ from typing import Any
 
 from adp.converters.datasets.turns import DatasetRow, DatasetTurn, TurnCall
 
-_PAGE = re.compile(r'^observation = """(.*?)"""$', re.DOTALL | re.MULTILINE)
+_PAGE, _PAGE_END = 'observation = """', '"""\n'
 _CALL = re.compile(r"^(\w+)\(.*\)[ \t]*$", re.MULTILINE)
 _NAMES = {"element_id": "bid"}
+_LONGEST = 20_000
 
 
 def turns(row: DatasetRow) -> Iterator[DatasetTurn]:
     """The prompt in three parts that make up all of it, and the answer with its call."""
     prompt, response = row.take_text("prompt"), row.take_text("response")
-    page = _PAGE.search(prompt or "")
-    if prompt and page:
-        yield DatasetTurn("user", prompt[: page.start(1)], extra={"cut": ["", ""]})
-        tree = page[1]
+    start = (prompt or "").find(_PAGE) + len(_PAGE)
+    end = (prompt or "").find(_PAGE_END, start)
+    if prompt and len(_PAGE) <= start <= end:
+        yield DatasetTurn("user", prompt[:start], extra={"cut": ["", ""]})
+        tree = prompt[start:end]
         yield DatasetTurn("result", tree, columns={"axtree": tree}, extra={"cut": ["", ""]})
-        yield DatasetTurn("user", prompt[page.end(1) :], extra={"cut": ["", ""]})
+        yield DatasetTurn("user", prompt[end:], extra={"cut": ["", ""]})
     elif prompt:
         yield DatasetTurn("user", prompt)
     if response is not None:
@@ -34,6 +36,8 @@ def turns(row: DatasetRow) -> Iterator[DatasetTurn]:
 
 def _call(match: re.Match[str]) -> TurnCall | None:
     """The call of a line, when its arguments are literals with names."""
+    if len(match[0]) > _LONGEST:
+        return None
     try:
         node = ast.parse(match[0].strip(), mode="eval").body
         if not isinstance(node, ast.Call) or node.args:

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from adp.converters.text_calls.dialect import (
     Dialect,
@@ -32,6 +33,7 @@ from adp.converters.text_calls.dialect import (
     Piece,
     Span,
 )
+from adp.converters.text_calls.frames import FramedCall, framed, written_frame
 from adp.converters.text_calls.household import household_action, household_words
 from adp.converters.text_calls.labels import (
     Labelled,
@@ -115,8 +117,15 @@ class ReAct(Dialect):
         return run_pieces(text, sections(text, _PATTERN), _RESULTS, _ACTIONS)
 
     def write(self, call: ParsedCall) -> str | None:
-        """The lines of a call."""
-        return next(filter(None, (same_values(self, it, call) for it in _written(call))), None)
+        """The lines of a call; its labels stay as they are."""
+        for lines in _written(call):
+            written = same_values(self, lines, call)
+            if written is not None and isinstance(call, FramedCall):
+                words = written.removeprefix("Action: ")
+                return written_frame(call, None if call.name_place[1] else words) or written
+            if written is not None:
+                return written
+        return None
 
 
 def _written(call: ParsedCall) -> list[str | None]:
@@ -152,14 +161,18 @@ class _Actions:
         if name is None:
             return None
         span = (part.span[0], following.span[1])
-        return _with_input(span, name[1], self._text[slice(*following.words)])
+        call = _with_input(span, name[1], self._text[slice(*following.words)])
+        place = (part.words[0] + name.start(1), part.words[0] + name.end(1))
+        return framed(self._text, span, following.words, call, name=place)
 
     def _action(self, words: str, part: Labelled) -> ParsedCall | None:
         """The call that words behind ``Action:`` are."""
         span = part.span
         match = _WITH_INPUT.match(words)
         if match is not None:
-            return _with_input(span, match[1], words[match.end() :])
+            call = _with_input(span, match[1], words[match.end() :])
+            name = (part.words[0] + match.start(1), part.words[0] + match.end(1))
+            return framed(self._text, span, (part.words[0] + match.end(), span[1]), call, name=name)
         listed = json_call(words)
         if listed is not None:
             return ParsedCall(span, listed[0], listed[1], written_as="object")
@@ -167,11 +180,16 @@ class _Actions:
         for candidate in (words, first) if first != words else (words,):
             result = bracketed(candidate) or call_words(candidate) or self._named(candidate)
             if result is not None:
-                return ParsedCall((span[0], part.words[0] + len(candidate)), *result)
+                return self._line(part, candidate, ParsedCall(span, *result))
         if not self._is_game or _PLAIN.fullmatch(first) is None or part.label != "action":
             return None
-        end = part.words[0] + len(first)
-        return ParsedCall((span[0], end), PERFORM, object_text(action=first))
+        return self._line(part, first, ParsedCall(span, PERFORM, object_text(action=first)))
+
+    def _line(self, part: Labelled, words: str, call: ParsedCall) -> ParsedCall:
+        """A call of the words behind a label."""
+        place = (part.words[0], part.words[0] + len(words))
+        span = (part.span[0], place[1])
+        return framed(self._text, span, place, replace(call, span=span))
 
     def _named(self, words: str) -> tuple[str, str] | None:
         """The name of a tool alone, or an action of a household."""
