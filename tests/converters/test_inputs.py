@@ -379,8 +379,8 @@ def test_sessions_of_each_agent_have_a_format():
 
 
 def test_a_member_is_not_misread_either(tmp_path):
-    """A row that openai_chat would claim by its shape, in a folder and in an archive."""
-    data = json.dumps(LINES["hermes_agent"][0]).encode()
+    """A row that sharegpt would claim by its shape, in a folder and in an archive."""
+    data = json.dumps(LINES["action_studio"][0]).encode()
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.jsonl").write_bytes(data)
     (tmp_path / "in" / "good.jsonl").write_bytes(ONE_CHAT)
@@ -389,4 +389,4 @@ def test_a_member_is_not_misread_either(tmp_path):
     for folder in ("in", "b"):
         store = convert([str(tmp_path / folder)], str(tmp_path / f"{folder}-out"))
         assert (store.counts.used, store.counts.rejected) == (1, 1)
-        assert "Hermes" in " ".join(store.reasons)
+        assert "ActionStudio" in " ".join(store.reasons)
