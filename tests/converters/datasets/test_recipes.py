@@ -96,7 +96,9 @@ def lost(name: str, data: bytes) -> list[str]:
     todo, missing = list(leaves(json.loads(data), kept=kept.words)), []
     while todo:
         path, key, value = todo.pop()
-        decides = key in DECIDING or (key == "from" and catalogue.shipped(name).recipe.overlaid)
+        decides = key in (*DECIDING, "channel") or (
+            key == "from" and catalogue.shipped(name).recipe.overlaid
+        )
         if value in ("", None) or isinstance(value, bool) or decides:
             continue
         word = str(value)
@@ -172,14 +174,7 @@ def test_the_names_of_readers_and_hooks_are_there():
             __import__(f"adp.converters.datasets.hooks.{recipe.hook}")
 
 
-WITHOUT_CODE = [
-    name
-    for name in NAMES
-    if not (catalogue.shipped(name).recipe.hook or catalogue.shipped(name).recipe.split)
-]
-
-
-@pytest.mark.parametrize("name", WITHOUT_CODE)
+@pytest.mark.parametrize("name", NAMES)
 def test_mutations(name):
     """Whatever happens to a record: it is refused in a sentence, or nothing of it is lost.
 

@@ -171,6 +171,13 @@ def test_edits_show() -> None:
     assert messages[3]["content"] == " <res>13:00</res>\n<res>error: none</res> "
 
 
+def test_a_call_that_ends_the_run_gives_the_answer() -> None:
+    for arguments, answer in (('{"answer": "7"}', "7"), ('{"answer": 7}', None), ("7", None)):
+        run = parsed(chat(("assistant", f"<act finish>{arguments}</act>")))[0]
+        assert run.final_answer == answer
+        assert back(run) == chat(("assistant", f"<act finish>{arguments}</act>"))
+
+
 def test_a_dropped_call_is_cut_out() -> None:
     run = parsed(RUN)[0]
     del run.steps[2].calls[1]

@@ -14,7 +14,7 @@ from adp.converters.kit.drafts import ObservationDraft, StepDraft
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.reading import BRACE, BRACKET, NULL, QUOTE
 from adp_schema import jsontext
-from adp_schema.parts import Parts
+from adp_schema.parts import JOINT, Parts
 
 _TEXTS = ("axtree", "html", "url")
 _JSON = ("annotations", "structured")
@@ -88,8 +88,8 @@ def act(row: DatasetRow, source: SourceObject, spec: ActionSpec) -> StepDraft | 
     if text is None and call is None and not thoughts:
         return None
     step = new_step(row.run, "agent")
-    for thought in thoughts:
-        step.parts.reasoning(row.builder.text(thought))
+    if thoughts:  # one part: a step with several parts is not looked through for calls
+        step.parts.reasoning(row.builder.text(JOINT.join(thoughts)))
     if text is not None:
         step.parts.text(row.builder.text(text))
         if (worded := _worded_call(text, spec)) is not None:
@@ -142,7 +142,10 @@ def _call(source: SourceObject, spec: ActionSpec) -> TurnCall | None:
         return None
     if spec.arguments is not None:
         arguments = take(inner, spec.arguments)
-        return TurnCall(name, _usable(arguments), kind=spec.kind,
+        usable = _usable(arguments)
+        if spec.kind == "gui" and usable is not None and jsontext.first_byte(usable) != BRACE:
+            usable = {spec.arguments.rpartition(".")[2]: usable}  # words to type, and no object
+        return TurnCall(name, usable, kind=spec.kind,
                         extra=inner.rest() if inner is not source else {})  # fmt: skip
     if inner is source:
         return TurnCall(name, {}, kind=spec.kind)

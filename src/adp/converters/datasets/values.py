@@ -63,11 +63,16 @@ def set_fields(
         late: whether the texts of the run are there, and only what needs them is read.
     """
     # What is made of a value goes first: a column that holds all of it takes it from the row.
+    before = row.source.copy()
     made_first = sorted(specs.items(), key=lambda it: not _is_made(it[1]))
     for name, spec in made_first:
         needs_texts = any(path in ("$first_text", "$last_text") for path in spec.path)
         if needs_texts == late and columns.get(name) is None:
             value = value_of(spec, row, column_type(kind, name))
+            if value is None:  # another column may have taken it
+                rest, row.source = row.source, before.copy()
+                value = value_of(spec, row, column_type(kind, name))
+                row.source = rest
             if value is not None:
                 columns[name] = value
 

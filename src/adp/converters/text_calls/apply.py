@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from adp.converters.text_calls.call_rows import call_columns, shows_something
+from adp.converters.text_calls.call_rows import answer_of, call_columns, shows_something
 from adp.converters.text_calls.dialect import (
     Dialect,
     Marked,
@@ -260,6 +260,7 @@ class _ChangedRun:
         self._waiting = _Waiting(step["step"], dict(enumerate(turn.calls)))
         for index, call in enumerate(turn.calls):
             self._new_calls.append({"step": step["step"], "call": index, **call_columns(call)})
+            self._answer = answer_of(call) or self._answer
         if turn.answer is not None:
             self._counts["answers"] += 1
             self._answer = text[slice(*turn.answer.words)]

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from adp.converters.text_calls.dialect import ParsedCall
 from adp_schema.model import Columns
 
 _SEEN = ("axtree", "html", "url", "content", "structured", "annotations")
 """Columns of what an observation shows beside a text."""
+
+
+_ENDING = ("finish", "final_answer")
+_ANSWERS = ("answer", "final_answer", "message")
 
 
 def call_columns(call: ParsedCall) -> Columns:
@@ -28,3 +34,19 @@ def call_columns(call: ParsedCall) -> Columns:
 def shows_something(observation: Columns) -> bool:
     """Whether an observation without a text is a page or a picture, as the result of an action."""
     return any(observation.get(name) is not None for name in _SEEN)
+
+
+def answer_of(call: ParsedCall) -> str | None:
+    """The final answer that a call gives which ends the run; None of another call.
+
+    Args:
+        call: the call; one named ``finish``, ``Finish`` or ``final_answer`` ends a run.
+    """
+    if call.name.lower() not in _ENDING or call.arguments is None:
+        return None
+    try:
+        arguments = msgspec.json.decode(call.arguments)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    values = [arguments.get(name) for name in _ANSWERS] if isinstance(arguments, dict) else []
+    return next((value for value in values if isinstance(value, str) and value), None)

@@ -47,7 +47,7 @@ def kept_as_text(store: Path, manifest: Manifest) -> KeptAsText:
     from adp.stores.checks.actions import CALL_IN_TEXT
     from adp.stores.checks.roles import ACTS, OUTPUT_BEGINS
 
-    steps = _first(store, manifest, "steps", ["seq", "step", "source", "text"])
+    steps = _first(store, manifest, "steps", ["seq", "step", "source", "text", "extra"])
     if steps is None:
         return KeptAsText()
     calls = _first(store, manifest, "tool_calls", ["seq", "step"])
@@ -55,6 +55,12 @@ def kept_as_text(store: Path, manifest: Manifest) -> KeptAsText:
                  ) if calls is not None else set()  # fmt: skip
     places = zip(steps["seq"].to_pylist(), steps["step"].to_pylist(), strict=True)
     calling = np.array([place in called for place in places], dtype=bool)
+    # A text that was parsed holds nothing more, unless something is said to be left in it.
+    extra = pc.fill_null(steps["extra"], "")
+    parsed = pc.and_(
+        pc.match_substring(extra, '"$parsed"'), pc.invert(pc.match_substring(extra, '"left":'))
+    )
+    calling |= np.asarray(parsed.to_pylist(), dtype=bool)
     text = pc.fill_null(steps["text"], "")
     source, seq = np.array(steps["source"].to_pylist()), steps["seq"].to_numpy()
 

@@ -11,6 +11,8 @@ from adp.converters.datasets.turns import DatasetRow, DatasetTurn, TurnCall
 from adp.converters.reading import BRACE, BRACKET
 from adp_schema import jsontext
 
+_SIZES = {"screenshot_widths": "viewport_width", "screenshot_heights": "viewport_height"}
+_LARGEST = 1 << 53
 _TEXTS = ("text", "content_description", "hint_text", "tooltip")
 
 
@@ -31,17 +33,21 @@ def turns(row: DatasetRow) -> Iterator[DatasetTurn]:
 
 def _seen(item: dict[str, Raw]) -> DatasetTurn | None:
     image, tree = _text(item.get("screenshots")), item.get("accessibility_trees")
-    if image is None and tree is None:
+    sizes = [key for key in _SIZES if key in item]
+    if image is None and tree is None and not sizes:
         return None
     columns: dict[str, Any] = {}
+    extra: dict[str, Any] = {}
     if tree is not None:
         columns["structured"] = jsontext.one_line(tree)
         columns["annotations"] = jsontext.text_of(_boxes(tree))
-    for key, column in (("screenshot_widths", "viewport_width"),
-                        ("screenshot_heights", "viewport_height")):  # fmt: skip
-        if key in item and isinstance(size := jsontext.decode_value(item[key]), int | float):
-            columns[column] = float(size)
-    return DatasetTurn("result", images=[image] if image else [], columns=columns)
+    for key in sizes:
+        size = jsontext.decode_value(item[key])
+        if isinstance(size, int | float) and abs(size) < _LARGEST:
+            columns[_SIZES[key]] = float(size)
+        else:
+            extra[key] = item[key]
+    return DatasetTurn("result", images=[image] if image else [], columns=columns, extra=extra)
 
 
 def _calls(item: dict[str, Raw]) -> list[TurnCall]:

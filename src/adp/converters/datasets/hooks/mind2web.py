@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from adp.converters.datasets.families.messages import item_object
 from adp.converters.datasets.paths import plain, text_at
 from adp.converters.datasets.turns import DatasetRow, DatasetTurn, TurnCall
 from adp.converters.kit.source_object import SourceObject
@@ -14,8 +15,11 @@ def turns(row: DatasetRow) -> Iterator[DatasetTurn]:
     """The task; then the page before each action, and the action."""
     yield DatasetTurn("user", row.take_text("confirmed_task"))
     words = [text_at(raw) for raw in row.items("action_reprs")]
-    for number, raw in enumerate(row.items("actions")):
-        source = SourceObject(raw, f"$.actions[{number}]", row.losses)
+    actions = row.items("actions")
+    if more := words[len(actions) :]:
+        row.run.extra["action_reprs"] = more
+    for number, raw in enumerate(actions):
+        source = item_object(raw, f"$.actions[{number}]", row)
         html = source.text("raw_html", "cleaned_html")
         if html is not None:
             yield DatasetTurn("result", columns={"html": html})

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from adp.converters.datasets.turns import DatasetRow, DatasetTurn
+from adp.converters.kit.drafts import merge_extra
 from adp.converters.kit.source_object import SourceObject
 from adp_schema.model import Columns
 
@@ -16,15 +18,17 @@ def turns(row: DatasetRow) -> Iterator[DatasetTurn]:
     rows, row.rows = row.rows, []
     known: set[tuple[str, str]] = set()
     for source in rows:
-        rest: dict[str, object] = {}
+        rest: dict[str, Any] = {}
         for message in source.objects("messages"):
             role, text = message.text("role") or "", message.text("content") or ""
             if role == "user":
                 yield from _page(text, known, message)
             elif role == "assistant":
                 rest = source.rest()
-                yield DatasetTurn("agent", text, extra={**message.rest(), **rest})
-            elif (role, text) not in known:
+                extra = message.rest()
+                merge_extra(extra, rest)
+                yield DatasetTurn("agent", text, extra=extra)
+            elif (role, text) not in known or message:
                 known.add((role, text))
                 yield DatasetTurn("system", text, extra=message.rest())
         if not rest and (rest := source.rest()):

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Raw
 
+from adp.converters.datasets.families.messages import item_object
 from adp.converters.datasets.turns import DatasetRow, DatasetTurn, Source, TurnCall
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.reading import BRACE, NULL
@@ -18,7 +19,7 @@ def turns(row: DatasetRow) -> Iterator[DatasetTurn]:
     thoughts: list[str] = []
     tools: list[Any] = []
     for number, raw in enumerate(row.items("messages")):
-        source = SourceObject(raw, f"$.messages[{number}]", row.losses)
+        source = item_object(raw, f"$.messages[{number}]", row)
         is_thought = source.word("channel") == "analysis" and not source.word("recipient")
         text, rest = _content(source, tools)
         if is_thought and source.word("role") == "assistant":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from adp.converters.datasets.families.messages import item_object
 from adp.converters.datasets.turns import DatasetRow, DatasetTurn, TurnCall
 from adp.converters.kit.source_object import SourceObject
 from adp_schema.model import Columns
@@ -18,15 +19,19 @@ def turns(row: DatasetRow) -> Iterator[DatasetTurn]:
     """The turns of a session, which is one row or the rows of a file."""
     sources, row.rows = row.rows, []
     for number, raw in enumerate(row.items("turns")):
-        sources.append(SourceObject(raw, f"$.turns[{number}]", row.losses))
+        sources.append(item_object(raw, f"$.turns[{number}]", row))
     for source in sources:
         yield _turn(source)
 
 
 def _turn(source: SourceObject) -> DatasetTurn:
     text, role, kind = source.text("content"), source.word("role"), source.word("turn_type")
-    name, call_id = source.text("tool_name"), source.text("tool_call_id")
-    if role in ("tool", "tool_result") or "result" in kind:
+    is_call = role not in ("user", "human", "system") and bool(source.word("tool_name"))
+    is_result = role in ("tool", "tool_result") or "result" in kind
+    name = call_id = None
+    if is_call or is_result:
+        name, call_id = source.text("tool_name"), source.text("tool_call_id")
+    if is_result:
         return DatasetTurn("result", text, name=name, answers=call_id, extra=source.rest())
     if role in ("user", "human", "system"):
         return DatasetTurn("system" if role == "system" else "user", text, extra=source.rest())

@@ -10,6 +10,8 @@ from adp.converters.datasets.turns import DatasetRow, DatasetTurn, TurnCall
 
 _TAGS = ("input", "textarea", "select", "crowd-checkbox", "crowd-slider", "crowd-input")
 _UNUSED = ("hidden", "submit", "reset", "button")
+_LONGEST_PAGE = 20_000_000
+"""Characters of a page; a value that would make it longer is not put in."""
 _KNOWN = ("_id", "Task", "Title", "Description", "Keywords", "Template", "Answer")
 
 
@@ -20,9 +22,11 @@ def turns(row: DatasetRow) -> Iterator[DatasetTurn]:
     template = row.take_text("Template") or ""
     page = template
     for key, raw in row.source.values.items():
-        value = plain(raw)
+        value, place = plain(raw), f"${{{key}}}"
         if key not in _KNOWN and isinstance(value, str):
-            page = page.replace(f"${{{key}}}", value)
+            if len(page) + page.count(place) * len(value) > _LONGEST_PAGE:
+                continue
+            page = page.replace(place, value)
     extra = {} if page == template else {"Template": template}
     yield DatasetTurn("result", columns={"html": page}, extra=extra)
     answers = plain(row.look("Answer"))

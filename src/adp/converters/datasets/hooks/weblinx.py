@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from adp.converters.datasets.families.messages import item_object
 from adp.converters.datasets.paths import look, plain, text_at
 from adp.converters.datasets.turns import DatasetRow, DatasetTurn, Source, TurnCall
 from adp.converters.kit.source_object import SourceObject
@@ -15,7 +16,7 @@ def turns(row: DatasetRow) -> Iterator[DatasetTurn]:
     """What was said, and before each action the page that it was done on."""
     items = row.items("replay.data") or row.items("data") or row.items("replay")
     for number, raw in enumerate(items):
-        source = SourceObject(raw, f"$.replay.data[{number}]", row.losses)
+        source = item_object(raw, f"$.replay.data[{number}]", row)
         if source.word("type") == "chat":
             text = source.text("utterance", "value")
             speaker: Source = "agent" if source.word("speaker") == "navigator" else "user"
@@ -43,4 +44,6 @@ def _action(source: SourceObject) -> Iterator[DatasetTurn]:
         yield DatasetTurn("result", images=[image] if image else [], columns=columns)
     intent = action.text("intent")
     calls = [TurnCall(intent, arguments, kind="gui")] if intent else []
+    if not calls and arguments is not None:
+        action.values["arguments"] = arguments
     yield DatasetTurn("agent", None, calls, extra=source.rest())

@@ -18,8 +18,9 @@ def turns(row: DatasetRow) -> Iterator[DatasetTurn]:
     """The turns of a session, a page view a line."""
     pages, row.rows = row.rows, []
     row.run.constant(pages[0], "goal")
-    instruction = plain(row.run.extra.get("goal")) or {}
-    yield DatasetTurn("user", instruction.get("instruction_text"))
+    goal = plain(row.run.extra.get("goal"))
+    text = goal.get("instruction_text") if isinstance(goal, dict) else None
+    yield DatasetTurn("user", text if isinstance(text, str) else None)
     before: dict[str, Any] = {}
     for number, page in enumerate(pages):
         row.run.constant(page, "goal")
@@ -66,7 +67,10 @@ def _number(view: dict[str, Any]) -> int:
 
 def _option(before: dict[str, Any], after: dict[str, Any]) -> str | None:
     """The option that was chosen on the page of an article."""
-    old, new = before.get("options") or {}, after.get("options") or {}
+    old, new = before.get("options"), after.get("options")
+    if not isinstance(new, dict):
+        return None
+    old = old if isinstance(old, dict) else {}
     return next((str(value) for name, value in new.items() if old.get(name) != value), None)
 
 
