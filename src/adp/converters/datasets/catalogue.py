@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -139,6 +139,12 @@ def signatures() -> tuple[RecipeSignature, ...]:
     return tuple(results)
 
 
+@lru_cache(maxsize=256)
+def _with_keys(keys: frozenset[str]) -> tuple[RecipeSignature, ...]:
+    """The data sets whose rows may have some keys, which many files share."""
+    return tuple(it for it in signatures() if it.may_fit(keys))
+
+
 def recognise(
     rows: Sequence[Mapping[str, Raw]],
     item: InputFile,
@@ -168,11 +174,9 @@ def recognise(
         raise AmbiguousFormatError(f"{item.label}: the recipes {both} fit; give one of them")
     if fitting or not rows:
         return fitting[0] if fitting else None
-    keys = set().union(*rows)
     held = {
         it.name: it.priority(rows, place, is_known=level > Match.NO, is_log=is_log)
-        for it in signatures()
-        if it.may_fit(keys)
+        for it in _with_keys(frozenset().union(*rows))
     }
     best = max((level for level in held.values() if level is not None), default=None)
     chosen = [name for name, level in held.items() if level == best and level is not None]
