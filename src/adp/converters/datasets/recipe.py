@@ -41,7 +41,7 @@ class MatchSpec(OptionsModel):
     """Path -> regular expression that is found in the string there; ``.`` for any text. A number
     counts as its digits, a list as ``[`` and an object as ``{`` with what stands in it."""
     file: Regex | None = None
-    """Regular expression that is found in the path of the file."""
+    """Regular expression that is found in the path of the file, with its folder."""
     priority: int = 0
     """The higher one is taken when two recipes recognise a file."""
     gives_way: bool = False
