@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from adp.converters import framing
 from adp.converters.database_plan import plan_database
-from adp.converters.datasets.catalogue import data_set_name, recognise, texts_of
+from adp.converters.datasets.catalogue import data_set_name, misfits, notes_on, recognise, texts_of
 from adp.converters.files.detect import detect, layout
 from adp.converters.files.limits import ConvertLimits
 from adp.converters.files.streams import InputStream
@@ -188,6 +188,7 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
         pieces=pieces,
         dialect=grammar,
         dialect_is_found=is_found,
+        notes=notes_on(chosen, head, item.source_file),
     )
 
 
@@ -298,7 +299,8 @@ def _recognise(item: InputFile, head: list[Frame], choice: _Choice) -> tuple[str
     is_log = _is_log(best, top)
     name = recognise(rows or texts_of(head), item, choice.recipes, top, is_log=is_log)
     if name is not None:
-        return name, "recognised by its recipe"
+        return name, f"recognised by its recipe{misfits(choice.recipes, rows, item)}"
+    misfit = misfits(choice.recipes, rows, item)
     known = _known(item) if top < Match.STAMP else None
     if top == Match.NO:
         if known is not None:
@@ -306,7 +308,8 @@ def _recognise(item: InputFile, head: list[Frame], choice: _Choice) -> tuple[str
         if not keys:
             return None, text or no_object(head)
         forced = advice(choice.converters, head, choice.limits)
-        return None, f"{NO_FORMAT} (the first record has the keys {', '.join(keys[:8])}){forced}"
+        shown = f"(the first record has the keys {', '.join(keys[:8])})"
+        return None, f"{NO_FORMAT} {shown}{misfit}{forced}"
     names = sorted(name for name, match in best.items() if match == top)
     if known is not None and outranks(known, names):
         forced = advice([formats.get(name) for name in names], head, choice.limits)
@@ -319,7 +322,7 @@ def _recognise(item: InputFile, head: list[Frame], choice: _Choice) -> tuple[str
         )
     others = [name for name, match in best.items() if Match.NO < match < top]
     also = f", before {' and '.join(sorted(others))}" if others else ""
-    return names[0], f"recognised by its {'stamp' if top == Match.STAMP else 'shape'}{also}"
+    return names[0], f"recognised by its {'stamp' if top == Match.STAMP else 'shape'}{also}{misfit}"
 
 
 def _rows(head: list[Frame], limits: ConvertLimits) -> tuple[list[dict[str, msgspec.Raw]], str]:

@@ -25,6 +25,7 @@ class PlannedFile:
         pieces: its pieces, in order.
         dialect: the grammar of the actions in its texts; empty when they are left as they are.
         dialect_is_found: whether it was found in its texts, and not named.
+        notes: what its recipe names and its first records have not.
     """
 
     source_file: str
@@ -37,6 +38,7 @@ class PlannedFile:
     pieces: list[ByteRange] = field(default_factory=list)
     dialect: str = ""
     dialect_is_found: bool = False
+    notes: list[str] = field(default_factory=list)
 
     @property
     def format_name(self) -> str | None:

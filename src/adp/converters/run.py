@@ -255,6 +255,7 @@ def _manifest(
             manifest.counts.add(piece.counts)
         for table, shard in result.tables.items():
             manifest.tables.setdefault(table, []).append(shard)
+    unknown.update(note for file in plan.files for note in file.notes)
     manifest.datasets = dict(sorted(datasets.items()))
     manifest.reasons = dict(sorted(reasons.items()))
     manifest.losses = dict(sorted(losses.items()))

@@ -210,8 +210,31 @@ def data_set_name(format_name: str | None) -> str | None:
         return None
     is_given = format_name.startswith(OF_USER)
     chosen = of_user(format_name.removeprefix(OF_USER)) if is_given else shipped(format_name)
-    name: str | None = chosen.recipe.constants.get("dataset")
-    return name
+    return chosen.recipe.dataset
+
+
+def notes_on(format_name: str | None, head: Iterable[Frame], source_file: str) -> list[str]:
+    """What a recipe of the user's names and none of the first records of a file has."""
+    from adp.converters.datasets.unmet_keys import unmet_keys
+
+    if format_name is None or not format_name.startswith(OF_USER):
+        return []
+    recipe = of_user(format_name.removeprefix(OF_USER)).recipe
+    if recipe.overlaid is not None:
+        return []
+    records = [it.data for it in head if not it.error and jsontext.is_valid(it.data)]
+    notes = unmet_keys(recipe, records, source_file)
+    return [f"{recipe.name}: {note}" for note in notes]
+
+
+def misfits(given: Sequence[str], rows: Sequence[Mapping[str, Raw]], item: InputFile) -> str:
+    """Why none of the recipes that the user gave fits a file; empty where one does."""
+    chosen = [of_user(name.removeprefix(OF_USER)) for name in given]
+    if any(it.fits(rows, _place(item)) for it in chosen):
+        return ""
+    return "".join(
+        f"; the recipe {it.name} does not fit: {it.why_not(rows, _place(item))}" for it in chosen
+    )
 
 
 _formats: dict[str, DatasetFormat] = {}

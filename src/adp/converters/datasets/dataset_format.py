@@ -79,6 +79,11 @@ class DatasetFormat(Format):
         usable = [test for test in self._tests if test.fits_file(source_file)]
         return not self._tests or any(test.fits_rows(rows) for test in usable)
 
+    def why_not(self, rows: Sequence[Mapping[str, Raw]], source_file: str) -> str:
+        """Why a file is not of the data set, in a few words."""
+        reasons = [test.why_not(rows, source_file) for test in self._tests]
+        return " and ".join(dict.fromkeys(reasons)) or "another recipe goes before"
+
     def read(self, record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
         """Read a record: a row, an object or a list of rows, or all rows of a file.
 

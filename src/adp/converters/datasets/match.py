@@ -54,6 +54,25 @@ class RowTest:
         """Whether some row fits, or all of them where all must."""
         return bool(rows) and (all if self.every else any)(self.fits(row) for row in rows)
 
+    def why_not(self, rows: Sequence[Mapping[str, Raw]], source_file: str) -> str:
+        """What does not hold of the rows of a file, in a few words."""
+        if not self.fits_file(source_file):
+            return f"{source_file} is not named as {self.file!r} says"
+        if not rows:
+            return "it has no rows"
+        row = next((it for it in rows if not self.fits(it)), rows[0]) if self.every else max(
+            rows, key=lambda it: len(self.keys & it.keys())
+        )  # fmt: skip
+        if missing := sorted(self.keys - row.keys()):
+            keys = "key" if len(missing) == 1 else "keys"
+            return f"it has no {keys} {', '.join(map(repr, missing))}"
+        if present := sorted(self.absent & row.keys()):
+            return f"it has the key {present[0]!r}, which is under absent"
+        if self.only and (more := sorted(row.keys() - self.keys)):
+            return f"it has another key, {more[0]!r}"
+        wrong = [path for path, regex in self.values.items() if not _holds(row, path, regex)]
+        return f"the value at {wrong[0]!r} is another one" if wrong else "its rows do not"
+
     def fits(self, row: Mapping[str, Raw]) -> bool:
         """Whether a row fits, its first level decoded."""
         names = row.keys()

@@ -74,6 +74,9 @@ class TranscriptSpec(OptionsModel):
     """What turns begin with. A mark with ``^`` before it counts at the beginning of a line only."""
     ends: Words = ()
     """What stands at the end of a turn, and is no word of it."""
+    unrecorded: Words = ()
+    """What stands in the place of a turn of the agent that the source did not record, such as a
+    call. It has no text, and is not trained."""
     first: Literal["system", "user", "agent", "result"] = "user"
     """Whose words those before the first mark are."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
@@ -126,7 +127,9 @@ def _columns(value: Any, row: type[Any], kind: str) -> Any:
     if isinstance(value, dict):
         for name in value:
             if name not in row.model_fields:
-                raise ValueError(f"{name} is no column of a {kind}")
+                near = get_close_matches(name, row.model_fields, n=1)
+                hint = f"; did you mean {near[0]}?" if near else ""
+                raise ValueError(f"{name} is no column of a {kind}{hint}")
     return value
 
 
@@ -156,6 +159,8 @@ class DatasetRecipe(OptionsModel):
     """test: an evaluation set; its runs are marked as not to be trained on."""
     match: tuple[MatchSpec, ...] = ()
     """How its rows are recognised; one of several ways. A recipe of the user's may have none."""
+    any_set: bool = False
+    """Whether it is for rows of many data sets, whose name is that of their file or folder."""
     unit: Literal["record", "file"] = "record"
     """Whether a record is a run by itself, or all records of a file belong together."""
     rows_at: Path | None = None
@@ -246,6 +251,12 @@ class DatasetRecipe(OptionsModel):
         texts = [text for spec in specs for text in (*spec.path, spec.format or "")]
         texts += () if self.tools is None else self.tools.path
         return any(text == "$" or "$[" in text for text in texts)
+
+    @property
+    def dataset(self) -> str | None:
+        """The data set that its runs are of; None where the path of a file says it."""
+        name: str | None = self.constants.get("dataset")
+        return name or (None if self.any_set else self.name)
 
     @property
     def overlaid(self) -> str | None:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from typing import Any
 
 import yaml
 from pydantic import ValidationError
 
-from adp.converters.datasets.recipe import FAMILIES, DatasetRecipe
-from adp.converters.registry import formats
-from adp.converters.text_calls.of_file import NONE
-from adp.converters.text_calls.registry import DIALECTS
+from adp.converters.datasets.recipe import DatasetRecipe
+from adp.converters.datasets.recipe_checks import faults
 from adp.core.option_errors import names, sentences
 from adp.core.yaml_text import parse_yaml
-from adp_schema.errors import RecipeError, unknown_name
+from adp_schema.errors import RecipeError
 
 
 def check_recipe(text: str, name: str) -> DatasetRecipe:
@@ -41,7 +38,7 @@ def check_recipe(text: str, name: str) -> DatasetRecipe:
 
 
 def check_words(recipe: DatasetRecipe, text: str, name: str) -> None:
-    """Check that the reader, the hook and the dialects that a recipe names are there.
+    """Check that what a recipe names is there, and that its values are of use.
 
     Args:
         recipe: the recipe.
@@ -49,24 +46,11 @@ def check_words(recipe: DatasetRecipe, text: str, name: str) -> None:
         name: name of its file, for errors.
 
     Raises:
-        RecipeError: one is not.
+        RecipeError: something is not.
     """
-    given = recipe.dialect
-    words = [it.dialect for it in given] if isinstance(given, tuple) else [given]
-    checks = [
-        ("reader", "reader", recipe.overlaid, (*FAMILIES, *formats)),
-        ("hook", "hook", recipe.hook, _hooks()),
-    ]
-    checks += [("dialect", "dialect", word, (*DIALECTS, NONE)) for word in words]
-    for key, kind, word, known in checks:
-        if word is not None and word not in known:
-            line = _line_of(text, (key,))
-            raise RecipeError(f"{name}, line {line}: {key}: {unknown_name(kind, word, known)}")
-
-
-def _hooks() -> tuple[str, ...]:
-    folder = files("adp.converters.datasets.hooks")
-    return tuple(it.name.removesuffix(".py") for it in folder.iterdir() if it.name[0].isalpha())
+    for place, fault in faults(recipe):
+        line = _line_of(text, place)
+        raise RecipeError(f"{name}, line {line}: {'.'.join(place)}: {fault}")
 
 
 def _line_of(text: str, place: tuple[Any, ...]) -> int:

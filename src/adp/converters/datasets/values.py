@@ -128,6 +128,13 @@ def _made(spec: FieldSpec, text: str, kind: str, row: DatasetRow) -> Any:
     return _cast(text, kind)
 
 
+def is_value(value: Any, kind: str) -> bool:
+    """Whether a column of a kind can hold a value that a recipe gives for a word."""
+    if kind in ("json", "texts"):
+        return True
+    return not isinstance(value, dict | list) and _cast(str(value), kind) is not None
+
+
 def _cast(text: str, kind: str) -> Any:
     if kind == "flag":
         return _FLAGS.get(text.strip().lower())

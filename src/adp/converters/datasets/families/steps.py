@@ -60,7 +60,7 @@ def groups(row: DatasetRow) -> list[StepGroup]:
             group = by_name[key] = StepGroup(name)
             results.append(group)
         group.rows.append(source)
-        group.numbers.append(_value(spec.order, row, source, "integer"))
+        group.numbers.append(_number(spec.order, row, source))
     for group in results:
         _sort(group)
     return results
@@ -73,6 +73,15 @@ def _value(spec: FieldSpec | None, row: DatasetRow, source: SourceObject, kind: 
     view = DatasetRow(source.copy(), [], row.recipe, row.builder, row.losses, row.run, row.file,
                       row.key, row.number, around=row.around)  # fmt: skip
     return value_of(spec, view, kind)
+
+
+def _number(spec: FieldSpec | None, row: DatasetRow, source: SourceObject) -> int | None:
+    number: int | None = _value(spec, row, source, "integer")
+    if number is None and spec is not None and spec.regex is None and spec.when is None:
+        texts = [text for path in spec.path if (text := text_at(look(source, path))) is not None]
+        if texts:
+            row.losses.unknown(f"{' or '.join(spec.path)} of a step, which is no number")
+    return number
 
 
 def _sort(group: StepGroup) -> None:
