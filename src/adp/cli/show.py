@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,7 +13,7 @@ from adp.cli.render_options import MaxLength, Settings, Template, Window, render
 from adp.cli.text import Console as Screen
 from adp.cli.text import console, counted, epilog, print_json
 from adp.stores.transcript import KINDS, TranscriptView, as_json, transcript
-from adp_schema.errors import UsageError
+from adp_schema.errors import StoreError, UsageError
 from adp_schema.model import Trajectory
 from adp_schema.store import Store
 
@@ -64,7 +65,7 @@ def show(
         raise UsageError("options of rendering need --mask and --model")
     first, last = parse_steps(steps)
     view = TranscriptView(full=full, first=first, last=last, kinds=kind or ())
-    trajectory = Store.open(path).get(trajectory_id, resolve=True)
+    trajectory = _trajectory(Store.open(path), trajectory_id)
     if json_wanted:
         print_json(as_json(trajectory))
         return
@@ -77,6 +78,25 @@ def show(
         return
     for line in transcript(trajectory, view):
         screen.print(line, soft_wrap=not screen.is_terminal)
+
+
+def _trajectory(store: Store, trajectory_id: str) -> Trajectory:
+    """A trajectory by its id.
+
+    Raises:
+        StoreError: there is none; of the id of a task, it says how to look at that.
+    """
+    try:
+        return store.get(trajectory_id, resolve=True)
+    except StoreError as error:
+        if trajectory_id not in store.scan("tasks").collect()["task_id"]:
+            raise
+        quoted = trajectory_id.replace("'", "''")
+        query = f"SELECT * FROM tasks WHERE task_id = '{quoted}'"
+        raise StoreError(
+            f"'{trajectory_id}' is a task, and no run; look at it with: "
+            f"adp query {shlex.quote(store.root)} -c {shlex.quote(query)}"
+        ) from error
 
 
 def _show_rows(trajectory: Trajectory, renderer: Renderer, screen: Screen, *, full: bool) -> None:

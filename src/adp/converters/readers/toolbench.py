@@ -19,7 +19,7 @@ from adp.converters.kit.key_tables import take_tools
 from adp.converters.kit.session import LogReader, SessionLog, inner
 from adp.converters.kit.source_object import SourceObject
 from adp.converters.kit.tree import EntryLine, split
-from adp.converters.readers.toolbench_nodes import AnswerNode, chain_nodes, tree_nodes
+from adp.converters.readers.toolbench_nodes import AnswerNode, chain_nodes, take_answer, tree_nodes
 from adp.converters.reading import BRACE, BRACKET
 from adp_schema import jsontext
 from adp_schema.errors import RecordError
@@ -48,7 +48,7 @@ class ToolBenchAnswer(SessionLog):
         columns, finish = self.run.columns, about.text("finish_type")
         columns["stop_reason"] = finish
         columns["terminated"] = finish in ("give_answer", "give_up") if finish else None
-        columns["final_answer"] = about.text("final_answer")
+        columns["final_answer"] = take_answer(about)
         offered = SourceObject(None, about.path, self.losses)
         if (functions := about.take("function")) is not None:
             offered.values["functions"] = functions

@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from adp.converters.kit.source_object import SourceObject
+from adp.converters.kit.source_object import SourceObject, embedded
 from adp_schema import jsontext
+
+
+def take_answer(source: SourceObject) -> str | None:
+    """The final answer: of the arguments of the call that gives it, the sentence in them.
+
+    Those arguments stay in the source.
+    """
+    text = source.word("final_answer")
+    arguments = embedded(text, source.path, source.losses) if text.lstrip()[:1] == "{" else None
+    if arguments and "return_type" in arguments:
+        return arguments.text("final_answer")
+    return source.text("final_answer")
 
 
 @dataclass

@@ -14,6 +14,7 @@ from msgspec import Raw
 from adp.converters.kit.drafts import ObservationDraft, StepDraft, TrajectoryDraft, emit
 from adp.converters.kit.session import LogReader, SessionLog, first_item, inner
 from adp.converters.kit.source_object import SourceObject
+from adp.converters.readers.toolbench_nodes import take_answer
 from adp.converters.reading import BRACE, tools_text
 from adp_schema import jsontext
 from adp_schema.errors import RecordError
@@ -54,7 +55,7 @@ class ToolEvalAnswers(SessionLog):
         columns, answer = self.run.columns, source.child("answer")
         columns["source_id"] = columns["task_id"] = name
         columns["agent_name"] = answer.text("method") or self.agent
-        columns["final_answer"] = answer.text("final_answer")
+        columns["final_answer"] = take_answer(answer)
         tools = tools_text(source.values.get("available_tools"))
         if tools is not None:
             columns["tools"], columns["tools_origin"] = tools, "recorded"

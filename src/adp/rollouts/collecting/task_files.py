@@ -118,7 +118,10 @@ def read_task_file(path: Path, split: str | None = None) -> TaskSet:
         task_set.tasks.append(task)
     if not task_set.tasks:
         why = f": {task_set.reasons[0]}" if task_set.reasons else ""
-        raise InputError(f"{path} holds no task{why}")
+        raise InputError(
+            f"{path} holds no task{why}; rows that a recipe reads become a store, which --tasks "
+            f"takes: adp convert {path} --recipe my.yaml -o tasks_store"
+        )
     if others:
         names = ", ".join(f"'{name}'" for name, _ in others.most_common(_MOST_NAMED))
         task_set.notes.append(

@@ -79,6 +79,8 @@ class OpenHandsLog(OpenHandsTurns):
         elif action == "condensation":
             self._condensation(event, args)
         elif action in _EVENTS or not action:
+            if action == "initialize" and (model := args.word("LLM_MODEL")):
+                self.run.columns.setdefault("agent_model", model)
             self.other(event)
         elif action == "message" and self._is_user(event):
             step = self.begin_step(event, "user")
