@@ -240,6 +240,13 @@ class DatasetRecipe(OptionsModel):
         known.pop("dataset", None)
         return {name: value for name, value in known.items() if value is not None}
 
+    def looks_into_lists(self) -> bool:
+        """Whether a path of a column, of the task or of the tools begins at a list of rows."""
+        specs = [*self.fields.values(), *self.tasks.values()]
+        texts = [text for spec in specs for text in (*spec.path, spec.format or "")]
+        texts += () if self.tools is None else self.tools.path
+        return any(text == "$" or "$[" in text for text in texts)
+
     @property
     def overlaid(self) -> str | None:
         """The format that reads the rows; None when the engine does."""
