@@ -29,6 +29,7 @@ from adp.converters.text_calls.call_rows import (
     shows_something,
 )
 from adp.converters.text_calls.dialect import (
+    HARNESS,
     Dialect,
     Marked,
     ParsedResult,
@@ -289,7 +290,10 @@ class _ChangedRun:
         # Where results are marked, a turn without the mark is a person's; and after a turn
         # without a call nothing else is a result.
         needs_mark = not self._waiting.calls or (self._is_marked and step["source"] == "user")
-        if needs_mark and self._dialect.answers_all and not self._begins_as_result(step):
+        begins = self._begins_as_result(step)
+        if self._waiting.calls and not begins:
+            begins = text[:_BEGINNING].lstrip().startswith(HARNESS)
+        if needs_mark and self._dialect.answers_all and not begins:
             return False
         shared = {name: step[name] for name in _OBSERVED if step.get(name) is not None}
         base = {"source": "environment", **shared}

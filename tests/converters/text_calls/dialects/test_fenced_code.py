@@ -44,6 +44,14 @@ def test_only_marked_turns_are_results() -> None:
     assert results(DIALECT, "Please use a list.") == []
 
 
+def test_result_answers_the_last_block() -> None:
+    waiting = DIALECT.parse("```python\na\n```\n```python\nb\n```").calls
+    for count in (1, 2):
+        [result] = DIALECT.results_in("Execution result:\n1", waiting[:count])
+        assert result.call == count - 1
+    assert [it.call for it in DIALECT.results_in("Execution result:\n1", ())] == [None]
+
+
 def test_edited_calls_are_written() -> None:
     check_example(DIALECT)
     check_write(DIALECT, "a\n~~~~sql\n\n SELECT 1\n~~~~\nb")

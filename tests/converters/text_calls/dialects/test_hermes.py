@@ -124,3 +124,31 @@ def test_real_runs_have_the_calls_of_a_plain_walk() -> None:
             assert calls(DIALECT, message["content"]) == expected
             number += len(expected)
     assert number >= 24
+
+
+def test_result_answers_the_call_of_its_name() -> None:
+    agent = (
+        '<tool_call>{"name": "a", "arguments": {}}</tool_call>\n'
+        '<tool_call>{"name": "b", "arguments": {}}</tool_call>'
+    )
+    waiting = DIALECT.parse(agent).calls
+    cases = {
+        '<tool_response>{"name": "b", "content": 1}</tool_response>\n'
+        '<tool_response>{"name": "a", "content": 2}</tool_response>': ["b", "a"],
+        "<tool_response>\n{'name': 'b', 'content': None}\n</tool_response>": ["b"],
+        '<obs> [{"name": "b", "results": 1}, {"name": "a", "results": 2}] </obs>': ["b", "a"],
+        '<tool_response>{"name": "Ann"}</tool_response>': [None],
+        '<tool_response>[{"name": "b"}, {"name": "Ann"}]</tool_response>': [None],
+        "<tool_response>b</tool_response>": [None],
+    }
+    for text, names in cases.items():
+        assert [it.name for it in DIALECT.results_in(text, waiting)] == names
+        results(DIALECT, text, agent)
+        assert [it.name for it in DIALECT.results_in(text, waiting[:1])] == [None] * text.count(
+            "</"
+        )
+    listed = '<obs> [{"name": "b", "results": 1}, {"name": "a", "results": 2}] </obs>'
+    assert results(DIALECT, listed, agent) == [
+        '{"name": "b", "results": 1}',
+        '{"name": "a", "results": 2}',
+    ]

@@ -88,3 +88,11 @@ def test_real_runs_have_the_actions_of_their_metadata() -> None:
                 assert calls(DIALECT, text) == [(action["name"], action["arguments"])]
                 number += 1
     assert number >= 40
+
+
+def test_result_answers_the_call_of_its_name() -> None:
+    agent = '[TOOL_CALLS][{"name": "a", "arguments": {}}, {"name": "b", "arguments": {}}]'
+    waiting = DIALECT.parse(agent).calls
+    assert [call.name for call in waiting] == ["a", "b"]
+    text = '[TOOL_RESULTS] [{"name": "b", "content": 1}] [/TOOL_RESULTS]'
+    assert [it.name for it in DIALECT.results_in(text, waiting)] == ["b"]

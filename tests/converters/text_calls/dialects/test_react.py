@@ -118,6 +118,31 @@ def test_the_name_of_a_tool_alone() -> None:
     assert checks.calls(DIALECT, text, "Restart") == [("Restart", {})]
 
 
+@pytest.mark.parametrize("name", ["get_time", "time.now", "getTime", "GetTime", "time2", "_t"])
+def test_a_word_that_is_a_name_is_called_without_arguments(name: str) -> None:
+    text = f"{T}Action: {name}"
+    assert checks.calls(DIALECT, text) == [(name, {})]
+    assert checks.calls(DIALECT, text, "search") == [(name, {})]
+    assert checks.rewritten(DIALECT, text)
+    assert checks.calls(DIALECT, f"Plan\nAction: {name}") == []
+
+
+@pytest.mark.parametrize("word", ["wait", "2", "Wait", "wait."])
+def test_a_plain_word_is_no_name(word: str) -> None:
+    assert (word, {}) not in checks.calls(DIALECT, f"{T}Action: {word}")
+
+
+def test_words_behind_the_name_of_a_tool_are_left() -> None:
+    text = T + "Action: search the web please"
+    assert checks.calls(DIALECT, text, "search") == []
+    assert "arguments" in str(DIALECT.parse(text, ("search",)).left)
+    assert "arguments" in str(DIALECT.parse(T + "Action: web_search red shoes").left)
+    assert "on offer" in str(DIALECT.parse(T + "Action: focus on lamp", ("search",)).left)
+    action = [("perform_action", {"action": "search the web please"})]
+    assert checks.calls(DIALECT, text) == action
+    assert checks.calls(DIALECT, text, "perform_action") == action
+
+
 @pytest.mark.parametrize(
     "mark", ["Observation: ", "Observation 3: ", "Response: ", "Observation:\n", ""]
 )

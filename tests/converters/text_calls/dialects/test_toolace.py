@@ -102,3 +102,9 @@ def test_real_runs_have_the_calls_of_a_plain_walk() -> None:
             assert calls(DIALECT, turn["value"]) == ours
             count += 1
     assert count == 2
+
+
+def test_results_written_as_python_name_their_calls() -> None:
+    text = "[{'name': 'g', 'results': {'a': None}}, {'name': 'f', 'results': 1}]"
+    assert [it.name for it in DIALECT.results_in(text, ())] == ["g", "f"]
+    assert results(DIALECT, text) == ["{'a': None}", "1"]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from adp.converters.text_calls.dialect import Dialect, ParsedCall, ParsedResult, ParsedTurn
 from adp.converters.text_calls.frames import after_mark, code_call, written_frame
@@ -56,8 +57,12 @@ class FencedCode(Dialect):
         return ParsedTurn(tuple(calls), left=left)
 
     def results_in(self, text: str, calls: Sequence[ParsedCall]) -> tuple[ParsedResult, ...]:
-        """The results in a turn that follows calls; a turn without a mark is one of a person."""
-        return after_mark(text, self.results)
+        """The result of the last block of a turn; a turn without a mark is one of a person.
+
+        Whoever runs a turn of several blocks runs them as one program, and shows what that prints.
+        """
+        last = len(calls) - 1 if calls else None
+        return tuple(replace(it, call=last) for it in after_mark(text, self.results))
 
     def write(self, call: ParsedCall) -> str | None:
         """The characters of a call."""

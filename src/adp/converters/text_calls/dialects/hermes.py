@@ -29,6 +29,7 @@ from adp.converters.text_calls.objects import (
     skip_space,
     written_object,
 )
+from adp.converters.text_calls.result_names import with_names
 from adp.converters.text_calls.thoughts import trimmed
 
 _RESULTS = (("<tool_response>", "</tool_response>"), ("<obs>", "</obs>"))
@@ -65,7 +66,7 @@ class Hermes(Dialect):
         """The results in a turn that follows calls."""
         for opening, closing in _RESULTS:
             if text.lstrip().startswith(opening):
-                return tagged_results(text, opening, closing)
+                return with_names(text, tagged_results(text, opening, closing), calls)
         return after_mark(text, self.results) or super().results_in(text, calls)
 
     def pieces(self, text: str) -> Sequence[Piece]:

@@ -18,6 +18,7 @@ from adp.converters.text_calls.frames import (
 )
 from adp.converters.text_calls.literals import call_at
 from adp.converters.text_calls.objects import object_calls, skip_space, written_object
+from adp.converters.text_calls.result_names import with_names
 from adp.converters.text_calls.write_literals import write_arguments
 
 _TAG = "<|python_tag|>"
@@ -45,7 +46,8 @@ class LlamaPythonTag(Dialect):
     def results_in(self, text: str, calls: Sequence[ParsedCall]) -> tuple[ParsedResult, ...]:
         """The results in a turn that follows calls."""
         if text.lstrip().startswith("<tool_response>"):
-            return tagged_results(text, "<tool_response>", "</tool_response>")
+            results = tagged_results(text, "<tool_response>", "</tool_response>")
+            return with_names(text, results, calls)
         return super().results_in(text, calls)
 
     def write(self, call: ParsedCall) -> str | None:

@@ -14,6 +14,7 @@ from adp.converters.text_calls.dialect import Dialect, Marked, ParsedCall, Parse
 from adp.converters.text_calls.find import objects_from
 from adp.converters.text_calls.frames import elements, scanned, tagged_results
 from adp.converters.text_calls.objects import object_calls, skip_space, written_object
+from adp.converters.text_calls.result_names import with_names
 from adp.converters.text_calls.thoughts import trimmed
 
 _FORMS = {
@@ -61,7 +62,7 @@ class M3Forms(Dialect):
         """The results in a turn that follows calls."""
         for opening, closing in _RESULTS.items():
             if text.lstrip().startswith(opening):
-                return tagged_results(text, opening, closing)
+                return with_names(text, tagged_results(text, opening, closing), calls)
         error = None if _STATUS.match(text) is None else not text.lstrip().startswith(_GOOD)
         return (ParsedResult(Marked((0, len(text)), (0, len(text))), is_error=error),)
 

@@ -7,12 +7,17 @@ What stands behind ``Action:`` is a call when it is
   ``answer`` of a finish, and ``input`` of any other;
 - ``name(a=1)`` with literals, or ``name(words, words)`` without quotes: ``arg0``, ``arg1``;
 - JSON with ``action`` and ``action_input``, or ``name`` and ``arguments``, perhaps in a fence;
-- the name of a tool on offer;
+- a name alone, which is called without arguments: that of a tool on offer or, in an action of a
+  game as below, a word with an underscore, a dot, a digit or a capital in it (``get_time``);
 - an action of a household game (``take mug 1 from shelf 2``), with the names of the Agent Data
   Protocol: ``take(item, source)``;
 - any other line in plain words of a game (``focus on thermometer``): ``perform_action(action)``. It
-  begins with a small letter or a digit and ends without a full stop, and the turn begins with
-  ``Action:`` or holds ``Thought:``.
+  begins with a small letter or a digit and ends without a full stop, the turn begins with
+  ``Action:`` or holds ``Thought:``, and no tools are known, or one of this name.
+
+Words behind the name of a tool (``search the web``, ``web_search red shoes``) may be its arguments,
+or a remark. They are left in the text, with the reason, as are plain words where other tools are
+known.
 
 ``API Name:`` with ``API Input:`` says the same as ``Action:`` with ``Action Input:``. Labels in
 code fences are none. A call of ``Finish`` stays a call; ``Final Answer:`` is an answer.
@@ -62,8 +67,13 @@ _RESULT = re.compile(
 _NAME = re.compile(r"[`'\"]?([\w$@][\w .$@/:\-]{0,119}?)[`'\"]?")
 _WITH_INPUT = re.compile(r"([\w$@][\w.$@/:\-]{0,119}+) with Action Input:[ \t]*+")
 _PLAIN = re.compile(r"[a-z0-9#][^\n]{0,199}(?<![.!?:])")
+_CODE_NAME = re.compile(r"(?=[^\W\d]+[\d._A-Z]|_)[^\W\d][\w$@/:.\-]{0,118}[\w$]")
+"""A word that is the name of a tool and none of plain English."""
 _NOTHING = ("", "None", "none", "N/A", "null")
 PERFORM = "perform_action"
+_UNKNOWN = "no notation of an action is known for it"
+_AMBIGUOUS = "it is not sure whether the words behind the name of a tool are its arguments"
+_NOT_OFFERED = "it is in plain words, and none of the tools on offer"
 
 
 class ReAct(Dialect):
@@ -98,8 +108,8 @@ class ReAct(Dialect):
                 answer = Marked(part.span, part.words)
             elif part.label in _ACTIONS and text[slice(*part.words)] not in _NOTHING:
                 call = actions.call(part, following)
-                if call is None:
-                    left = "no notation of an action is known for it"
+                if isinstance(call, str):
+                    left = call
                 else:
                     calls.append(call)
         if not calls and answer is None:
@@ -152,21 +162,21 @@ class _Actions:
             bool(parts) and not text[: parts[0].span[0]].strip() and parts[0].label == "action"
         )
 
-    def call(self, part: Labelled, following: Labelled | None) -> ParsedCall | None:
-        """The call of a label with what follows it; None when it is none."""
+    def call(self, part: Labelled, following: Labelled | None) -> ParsedCall | str:
+        """The call of a label with what follows it; the reason when it is none."""
         words = self._text[slice(*part.words)]
         if following is None or following.label not in _INPUTS:
             return self._action(words, part)
         name = _NAME.fullmatch(words)
         if name is None:
-            return None
+            return _UNKNOWN
         span = (part.span[0], following.span[1])
         call = _with_input(span, name[1], self._text[slice(*following.words)])
         place = (part.words[0] + name.start(1), part.words[0] + name.end(1))
         return framed(self._text, span, following.words, call, name=place)
 
-    def _action(self, words: str, part: Labelled) -> ParsedCall | None:
-        """The call that words behind ``Action:`` are."""
+    def _action(self, words: str, part: Labelled) -> ParsedCall | str:
+        """The call that words behind ``Action:`` are; the reason when they are none."""
         span = part.span
         match = _WITH_INPUT.match(words)
         if match is not None:
@@ -181,8 +191,9 @@ class _Actions:
             result = bracketed(candidate) or call_words(candidate) or self._named(candidate)
             if result is not None:
                 return self._line(part, candidate, ParsedCall(span, *result))
-        if not self._is_game or _PLAIN.fullmatch(first) is None or part.label != "action":
-            return None
+        reason = self._reason(first, part)
+        if reason is not None:
+            return reason
         return self._line(part, first, ParsedCall(span, PERFORM, object_text(action=first)))
 
     def _line(self, part: Labelled, words: str, call: ParsedCall) -> ParsedCall:
@@ -192,10 +203,24 @@ class _Actions:
         return framed(self._text, span, place, replace(call, span=span))
 
     def _named(self, words: str) -> tuple[str, str] | None:
-        """The name of a tool alone, or an action of a household."""
+        """A name alone, or an action of a household."""
         if words in self._tools:
             return words, "{}"
-        return household_action(words) if self._is_game else None
+        action = household_action(words) if self._is_game else None
+        if action is None and self._is_game and _CODE_NAME.fullmatch(words):
+            return words, "{}"
+        return action
+
+    def _reason(self, line: str, part: Labelled) -> str | None:
+        """Why a line is no action of a game in plain words; None when it is one."""
+        if PERFORM not in self._tools:
+            name = line.partition(" ")[0]
+            if name != line and (name in self._tools or _CODE_NAME.fullmatch(name)):
+                return _AMBIGUOUS
+            if self._tools and _PLAIN.fullmatch(line):
+                return _NOT_OFFERED
+        is_plain = self._is_game and _PLAIN.fullmatch(line) and part.label == "action"
+        return None if is_plain else _UNKNOWN
 
 
 def _with_input(span: Span, name: str, words: str) -> ParsedCall:

@@ -21,6 +21,7 @@ from adp.converters.text_calls.frames import (
     written_frame,
 )
 from adp.converters.text_calls.objects import object_calls, skip_space, written_object
+from adp.converters.text_calls.result_names import with_names
 
 _OPEN = r"\[TOOL_CALL\]|\[TOOL_CALLS?\](?=\s*[\[{])|\[TOOL_CALLS\](?P<name>[\w.:/-]{1,200})"
 _ID = re.compile(r"\[CALL_ID\]([\w-]{1,100})")
@@ -50,7 +51,8 @@ class ToolCallBrackets(Dialect):
         """The results in a turn that follows calls."""
         for opening in _RESULTS:
             if text.lstrip().startswith(opening):
-                return tagged_results(text, opening, opening.replace("[", "[/"))
+                results = tagged_results(text, opening, opening.replace("[", "[/"))
+                return with_names(text, results, calls)
         return super().results_in(text, calls)
 
     def pieces(self, text: str) -> Sequence[Piece]:

@@ -16,7 +16,7 @@ from adp.converters.text_calls.dialect import (
     ParsedTurn,
     Span,
 )
-from adp.converters.text_calls.find import objects_from
+from adp.converters.text_calls.find import objects_from, python_objects_in
 from adp.converters.text_calls.frames import framed, written_frame
 from adp.converters.text_calls.literals import Argument, LiteralCall, arguments_at
 from adp.converters.text_calls.objects import skip_space, spread
@@ -53,7 +53,8 @@ class ToolAce(Dialect):
 
     def results_in(self, text: str, calls: Sequence[ParsedCall]) -> tuple[ParsedResult, ...]:
         """The results in a turn that follows calls: an item of a list for each call."""
-        matches = objects_from(text, skip_space(text, 0))
+        start = skip_space(text, 0)
+        matches = objects_from(text, start) or python_objects_in(text, start, len(text.rstrip()))
         if matches is None or not matches[1] or skip_space(text, matches[2]) != len(text):
             return super().results_in(text, calls)
         objects = matches[0]
