@@ -111,9 +111,10 @@ $(RIVALS)/.installed:
 rivals: $(INSTALLED) $(RIVALS)/.installed ## Read the files under DATA=... with adp, teich and atif-make
 	$(BIN)/python -m benchmarks.rivals $(DATA) --python $(RIVALS)/bin/python --out benchmarks/results/rivals.json
 
-fuzz: $(INSTALLED) ## Change small records 20,000 times a format, and files 3,000 times, and look for losses
+fuzz: $(INSTALLED) ## Change small records 20,000 times a format and dialect, and files 3,000 times, and look for losses
 	$(BIN)/python -m tests.fuzz --out benchmarks/results/fuzz.json
 	$(BIN)/python -m tests.fuzz --containers --cases 3000 --out benchmarks/results/fuzz.json
+	$(BIN)/python -m tests.fuzz.dialects --out benchmarks/results/dialects.json
 
 fidelity: $(INSTALLED) ## Look for losses that nothing reports, over the files under DATA=...
 	$(BIN)/python -m tests.fidelity $(if $(DATA),--data $(DATA)) $(ARGS)

@@ -20,6 +20,7 @@ from adp.converters.session_folders import AGENTS, resolve
 from adp_schema.errors import InputError, OutputExistsError, UsageError
 from adp_schema.store import Store
 from tests.converters.containers import chat, converted, lines, reasons, rejections, zipped, zst
+from tests.converters.known_examples import LINES
 
 ONE_CHAT = lines([chat(1)])
 
@@ -378,10 +379,8 @@ def test_sessions_of_each_agent_have_a_format():
 
 
 def test_a_member_is_not_misread_either(tmp_path):
-    """A row that openai_chat would claim by its shape, in a folder and in an archive."""
-    rows = {"id": "1", "task_name": "t", "prompt": "p", "output": "o"}
-    rows |= {"messages": [{"role": "user", "content": "a"}]}
-    data = json.dumps(rows).encode()
+    """A row that sharegpt would claim by its shape, in a folder and in an archive."""
+    data = json.dumps(LINES["action_studio"][0]).encode()
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.jsonl").write_bytes(data)
     (tmp_path / "in" / "good.jsonl").write_bytes(ONE_CHAT)
@@ -390,4 +389,4 @@ def test_a_member_is_not_misread_either(tmp_path):
     for folder in ("in", "b"):
         store = convert([str(tmp_path / folder)], str(tmp_path / f"{folder}-out"))
         assert (store.counts.used, store.counts.rejected) == (1, 1)
-        assert "NNetNav" in " ".join(store.reasons)
+        assert "ActionStudio" in " ".join(store.reasons)

@@ -12,6 +12,7 @@ from adp.converters.preference import CONVERTER as PREFERENCE
 from adp.converters.sharegpt import CONVERTER as SHAREGPT
 from adp.converters.text_calls import registry
 from adp.converters.text_calls.apply import TextParser
+from adp.converters.text_calls.dialect import Dialect, Marked, ParsedResult
 from adp.converters.text_calls.restore import restore
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.losses import Losses
@@ -57,7 +58,8 @@ RUN = chat(
     ("assistant", '<why>I look</why> Wait. <act clock>{"zone": "UTC"}</act>\n<act log>now</act>'),
     ("user", " <res>12:00</res>\n<res>error: none</res> "),
     ("assistant", "<why>done</why><end>noon</end>"),
-    ("user", "<res>thanks</res>"),
+    ("user", "<res>wrong</res>"),
+    ("user", "thanks"),
 )
 
 
@@ -83,20 +85,89 @@ def test_structure() -> None:
     assert (second.text, second.call, second.is_error) == ("error: none", 1, True)
     assert run.final_answer == "noon"
     assert run.steps[3].prose == "noon"
-    # The last turn of the user follows no call: it stays one.
-    assert run.steps[4].text == "<res>thanks</res>"
+    # What is marked as a result comes from the environment, even if no call waits for it.
+    (last,) = run.steps[3].observations
+    assert (last.text, last.call_step) == ("wrong", None)
+    assert run.steps[4].text == "thanks"
     assert [step.turn for step in run.steps] == [0, 0, 0, 0, 1]
 
 
 def test_counts() -> None:
     parser = TextParser(Tags())
     parsed(RUN, parser=parser)
-    assert parser.counts == {"turns": 1, "calls": 2, "results": 2, "answers": 1}
+    assert parser.counts == {
+        **{"turns": 1, "calls": 2, "results": 3, "answers": 1},
+        "unlinked": 1,
+    }
 
 
 def test_a_person_after_a_call_stays_one() -> None:
     run = parsed(chat(("assistant", "<act a>{}</act>"), ("user", "no, stop")))[0]
     assert [step.source for step in run.steps] == ["agent", "user"]
+
+
+class Plain(Tags):
+    """Tags whose results need no mark."""
+
+    answers_all = True
+
+    def results_in(self, text: str, calls: Any) -> Any:
+        return Dialect.results_in(self, text, calls)
+
+
+def test_where_results_are_marked_other_turns_are_a_person_s() -> None:
+    turns = (("assistant", "<act a>{}</act>"), ("user", "one"))
+    assert [it.source for it in parsed(chat(*turns), parser=TextParser(Plain()))[0].steps] == [
+        "agent"
+    ]
+    more = (*turns, ("assistant", "<act b>{}</act>"), ("user", "<res>two"))
+    run = parsed(chat(*more), parser=TextParser(Plain()))[0]
+    assert [it.source for it in run.steps] == ["agent", "user", "agent"]
+    assert [it.text for step in run.steps for it in step.observations] == ["two"]
+    assert back(run) == chat(*more)
+
+
+class Tagged(Tags):
+    """Tags whose results may stand before other words."""
+
+    def results_in(self, text: str, calls: Any) -> Any:
+        start, end = text.find("<res>"), text.find("</res>")
+        if start != 0 or end < 0:
+            return ()
+        return (ParsedResult(Marked((0, end + 6), (5, end))),)
+
+
+def test_words_behind_the_results_stay_a_turn_of_the_user() -> None:
+    record = chat(
+        ("assistant", "<act a>{}</act>"), ("user", "<res>1</res>\nbe quick!"), ("user", "b")
+    )
+    run = parsed(record, parser=TextParser(Tagged()))[0]
+    assert [(it.source, it.text) for it in run.steps[1:]] == [
+        ("user", "\nbe quick!"),
+        ("user", "b"),
+    ]
+    assert [it.text for it in run.steps[0].observations] == ["1"]
+    assert back(run) == record
+
+
+def test_a_result_that_the_agent_made_up_is_none() -> None:
+    record = chat(("assistant", "<act a>{}</act> <res>mine</res>"), ("user", "<res>true</res>"))
+    run = parsed(record)[0]
+    assert [it.text for it in run.steps[0].observations] == ["true"]
+    assert run.steps[0].prose == "<res>mine</res>"
+    assert back(run) == record
+
+
+def test_reasoning_beside_calls_of_the_source() -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    record = chat(
+        ("user", "go"), ("assistant", "<think>why</think>\nwait"), ("assistant", "<end>1</end>")
+    )
+    record["messages"][1]["tool_calls"] = [call]
+    run = parsed(record)[0]
+    step = run.steps[1]
+    assert (step.reasoning, step.prose, step.calls[0].name) == ("why", "wait", "f")
+    assert back(run) == record
 
 
 def test_a_run_in_one_text() -> None:

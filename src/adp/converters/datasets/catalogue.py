@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -139,6 +139,12 @@ def signatures() -> tuple[RecipeSignature, ...]:
     return tuple(results)
 
 
+@lru_cache(maxsize=256)
+def _with_keys(keys: frozenset[str]) -> tuple[RecipeSignature, ...]:
+    """The data sets whose rows may have some keys, which many files share."""
+    return tuple(it for it in signatures() if it.may_fit(keys))
+
+
 def recognise(
     rows: Sequence[Mapping[str, Raw]],
     item: InputFile,
@@ -160,18 +166,17 @@ def recognise(
         AmbiguousFormatError: two recipes fit, and none of them says that it is the more special.
         UsageError: a recipe of the user's cannot be used.
     """
+    place = _place(item)
     paths = {name: name.removeprefix(OF_USER) for name in given}
-    fitting = [name for name, path in paths.items() if of_user(path).fits(rows, item.source_file)]
+    fitting = [name for name, path in paths.items() if of_user(path).fits(rows, place)]
     if len(fitting) > 1:
         both = " and ".join(paths[name] for name in fitting)
         raise AmbiguousFormatError(f"{item.label}: the recipes {both} fit; give one of them")
     if fitting or not rows:
         return fitting[0] if fitting else None
-    keys = set().union(*rows)
     held = {
-        it.name: it.priority(rows, item.source_file, is_known=level > Match.NO, is_log=is_log)
-        for it in signatures()
-        if it.may_fit(keys)
+        it.name: it.priority(rows, place, is_known=level > Match.NO, is_log=is_log)
+        for it in _with_keys(frozenset().union(*rows))
     }
     best = max((level for level in held.values() if level is not None), default=None)
     chosen = [name for name, level in held.items() if level == best and level is not None]
@@ -190,6 +195,13 @@ def texts_of(head: Iterable[Frame]) -> list[dict[str, Raw]]:
         for frame in head
         if not frame.error and frame.data[:1] == b'"' and jsontext.is_valid(frame.data)
     ]
+
+
+def _place(item: InputFile) -> str:
+    """The path of a file with a folder at least, also of one that the user named alone."""
+    if "/" in item.source_file or not item.path:
+        return item.source_file
+    return f"{Path(item.path).absolute().parent.name}/{item.source_file}"
 
 
 def data_set_name(format_name: str | None) -> str | None:

@@ -142,18 +142,25 @@ class _Reading:
             elif self.recipe.reader == "steps":
                 self._drop_steps(row)
                 for group in self._groups(row):
-                    single = self._row(SourceObject(None, "$", self.losses), [], group.name or "")
-                    views = [it.copy() for it in group.rows]
-                    if self.recipe.hook is not None:
-                        single.rows = group.rows
-                        self._by_hook(single)
-                    else:
-                        steps.read(single, group)
-                    self._finish(single, views)
+                    self._read_steps(row, group)
             else:
                 self._read(row)
         if not self.made:
             raise SkipRecordError(self.reasons[0] if self.reasons else "there are no rows in it")
+
+    def _read_steps(self, row: DatasetRow, group: steps.StepGroup) -> None:
+        """Read the rows of a run."""
+        name = group.name or row.key
+        single = self._row(SourceObject(None, "$", self.losses), [], name)
+        single.around = row.around
+        self._keep_around(single)
+        views = steps.run_views(single, group.rows)
+        if self.recipe.hook is not None:
+            single.rows = group.rows
+            self._by_hook(single)
+        else:
+            steps.read(single, group)
+        self._finish(single, views)
 
     def _drop_steps(self, row: DatasetRow) -> None:
         """Take the rows that the recipe drops out of those of a file."""
@@ -224,6 +231,7 @@ class _Reading:
         """The rows inside of a record."""
         cut = rows_in(self.recipe, self.record.data, self.losses)
         self.around = cut.around
+        single: DatasetRow | None = None  # steps that stand one by one, not in lists
         for key, path, raw in cut.rows:
             row = self._row(messages.item_object(raw, path, self._bare()), [], key)
             if jsontext.first_byte(raw) == BRACKET and self.recipe.reader != "tasks":
@@ -233,13 +241,18 @@ class _Reading:
                     for n, it in enumerate(jsontext.decode_array(raw))
                 ]
             row.around = None if cut.record is None else cut.record.copy()
-            yield row
+            if self.recipe.reader == "steps" and not row.rows:
+                single = single or self._row(SourceObject(None, "$", self.losses), [])
+                single.rows.append(row.source)
+                single.around = row.around
+            else:
+                yield row
+        if single is not None:
+            yield single
 
     def _read(self, row: DatasetRow) -> None:
         """Read a row that is not dropped; the first one keeps what is around it in its record."""
-        if self.around is not None and (rest := self.around.rest()):
-            row.run.extra["record"] = rest
-        self.around = None
+        self._keep_around(row)
         if self.recipe.reader == "tasks":
             tasks.read(row)
             self.made += 1
@@ -255,6 +268,11 @@ class _Reading:
         else:
             _FAMILIES[self.recipe.reader](row)
         self._finish(row, [copy])
+
+    def _keep_around(self, row: DatasetRow) -> None:
+        if self.around is not None and (rest := self.around.rest()):
+            row.run.extra["record"] = rest
+        self.around = None
 
     def _by_hook(self, row: DatasetRow) -> None:
         hook = import_module(f"adp.converters.datasets.hooks.{self.recipe.hook}")
@@ -283,11 +301,12 @@ class _Reading:
         """
         run, recipe = row.run, self.recipe
         source = row.source
-        row.source = views[0] if views else source
-        self._set(row, late=recipe.reader != "steps")
+        row.source = views[0]
         if recipe.reader == "steps":
-            self._set(row, late=True)
+            steps.set_run_fields(row, views)
             run.columns.setdefault("source_id", row.key or None)
+        else:
+            self._set(row, late=True)
         self._tools(row)
         if recipe.tasks:
             self._task(row)
@@ -314,6 +333,9 @@ class _Reading:
         """The task of a run, by the id that the run has."""
         task = tasks.task_columns(row)
         name = task.get("task_id") or row.run.columns.get("task_id")
+        if name is None and self.recipe.reader == "steps" and task.get("instruction"):
+            # Runs of one instruction are attempts at one task.
+            name = f"{self.recipe.name}_{digest(task['instruction'].encode())[:12]}"
         if name is not None:
             row.run.columns["task_id"] = name
             self.builder.task({**task, "task_id": name})

@@ -183,7 +183,9 @@ class StepsSpec(OptionsModel):
     """Whether rows repeat what was before them: those that another one begins with are left out,
     and each of the others is a run. ``messages`` says where."""
     observation: ObservationSpec = ObservationSpec()
-    """What the agent saw before the action."""
+    """What the agent saw."""
+    before: bool = True
+    """Whether it saw that before the action of its row; false: it is the result of that action."""
     action: ActionSpec = ActionSpec()
     """What it did."""
 

@@ -41,7 +41,7 @@ class MatchSpec(OptionsModel):
     """Path -> regular expression that is found in the string there; ``.`` for any text. A number
     counts as its digits, a list as ``[`` and an object as ``{`` with what stands in it."""
     file: Regex | None = None
-    """Regular expression that is found in the path of the file."""
+    """Regular expression that is found in the path of the file, with its folder."""
     priority: int = 0
     """The higher one is taken when two recipes recognise a file."""
     gives_way: bool = False
@@ -239,6 +239,13 @@ class DatasetRecipe(OptionsModel):
         }  # fmt: skip
         known.pop("dataset", None)
         return {name: value for name, value in known.items() if value is not None}
+
+    def looks_into_lists(self) -> bool:
+        """Whether a path of a column, of the task or of the tools begins at a list of rows."""
+        specs = [*self.fields.values(), *self.tasks.values()]
+        texts = [text for spec in specs for text in (*spec.path, spec.format or "")]
+        texts += () if self.tools is None else self.tools.path
+        return any(text == "$" or "$[" in text for text in texts)
 
     @property
     def overlaid(self) -> str | None:

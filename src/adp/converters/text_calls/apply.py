@@ -4,9 +4,10 @@ Nothing is taken out of a text: a step keeps it whole, and its calls say by span
 What the rows had before is noted under ``$parsed`` of ``extra``, so that
 `adp.converters.text_calls.restore` can give the trajectory back as it was read:
 
-- of a step: ``dialect``; ``calls``, how many it has; ``thoughts`` and ``answer``, the spans of what
-  is no call and no prose; ``reasoning``, what the column held before; ``left``, why something was
-  left in the text; ``joined`` for a step that was cut off from the text of the one before.
+- of a step: ``dialect``; ``calls``, how many it has; ``apart``, when they were not in the text;
+  ``thoughts`` and ``answer``, the spans of what is no call and no prose; ``reasoning``, what the
+  column held before; ``left``, why something was left in the text; ``joined`` for a step that was
+  cut off from the text of the one before; ``behind`` for words behind the results of a turn.
 - of an observation: ``before`` and ``after``, the characters around its text; ``step``, the columns
   of the turn that it was; ``row``, those of the observation that it was; ``joined`` for a further
   result of the same turn; ``piece`` for one that was cut out of a text of the agent.
@@ -15,29 +16,34 @@ What the rows had before is noted under ``$parsed`` of ``extra``, so that
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from adp.converters.text_calls.call_rows import answer_of, call_columns, shows_something
+from adp.converters.text_calls.call_rows import (
+    WaitingCalls,
+    answer_of,
+    call_columns,
+    shows_something,
+)
 from adp.converters.text_calls.dialect import (
+    HARNESS,
     Dialect,
     Marked,
-    ParsedCall,
     ParsedResult,
     ParsedTurn,
-    Span,
+    Piece,
 )
 from adp.converters.text_calls.evidence import acts
-from adp.converters.text_calls.numbering import StepNumbers, pair_changes
+from adp.converters.text_calls.numbering import StepNumbers, number_turns, pair_changes
 from adp.converters.text_calls.offered import tool_names
 from adp.converters.text_calls.thoughts import with_thoughts
+from adp.converters.text_calls.turn_words import put_words
 from adp_schema.builder import RowBuilder
 from adp_schema.extra_column import with_changed_columns, with_parsed
 from adp_schema.model import Columns
-from adp_schema.parts import JOINT
 from adp_schema.row_changes import TrajectoryRows
 
 _OBSERVED = ("timestamp", "timestamp_text", "timestamp_zone_known", "content", "reward")
@@ -48,32 +54,13 @@ _FURTHER = ("source", "kind", "actor")
 
 _ANSWERING = ("user", "environment")
 
+_BEGINNING = 1000
+"""Characters of a turn in which the mark of a result is looked for."""
+
+_WORDS = re.compile(r"\w")
+
 _OF_RESULT = ("name", "is_error", "exit_code")
 """Columns of an observation that the text of a result may fill."""
-
-
-@dataclass(slots=True)
-class _Waiting:
-    """Calls of a step that have no result yet, by their index in the step."""
-
-    step: int = -1
-    calls: dict[int, ParsedCall] = field(default_factory=dict)
-
-    def take(self, result: ParsedResult, listed: list[int]) -> int | None:
-        """The index of the call that a result answers, which waits no longer.
-
-        Args:
-            result: the result.
-            listed: the indices of the calls that waited for the turn of the result.
-        """
-        if result.call is not None:
-            place = listed[result.call] if result.call < len(listed) else -1
-        else:
-            same = (index for index, call in self.calls.items() if call.name == result.name)
-            place = next(same, -1) if result.name is not None else -1
-            if place < 0:
-                place = next(iter(self.calls), -1)
-        return None if self.calls.pop(place, None) is None else place
 
 
 class TextParser:
@@ -140,22 +127,30 @@ class _ChangedRun:
         for observation in run.observations:
             self._arrived.setdefault(observation["step"], []).append(observation)
         self._next = run.columns.get("parent_step") or 0
-        self._waiting = _Waiting()
+        self._waiting = WaitingCalls()
         self._steps: list[Columns] = []
         self._new_calls: list[Columns] = []
         self._observations: list[Columns] = list(self._arrived.pop(-1, ()))
         self._answer: str | None = None
+        self._is_marked = any(
+            step["source"] in _ANSWERING and self._begins_as_result(step) for step in run.steps[1:]
+        )
+        self._is_followed = False
         self.numbers = StepNumbers()
         self.is_changed = False
+        self._following: Columns | None = None
 
     # ---- the whole -------------------------------------------------------------------------
 
     def parse(self) -> None:
         """Go through the steps."""
-        for step in self._run.steps:
+        steps = self._run.steps
+        for index, step in enumerate(steps):
             self._before(step["step"])
             number = step["step"]
-            if self._waiting.calls and step["source"] in _ANSWERING and self._answered(step):
+            self._following = steps[index + 1] if index + 1 < len(steps) else None
+            open_turn = self._waiting.calls or self._is_followed
+            if open_turn and step["source"] in _ANSWERING and self._answered(step):
                 self.numbers.add(number, self._next, kept=False)
             else:
                 self.numbers.add(number, self._next, kept=True)
@@ -180,7 +175,7 @@ class _ChangedRun:
             numbers.change_step(step)
         for link in run.links:
             numbers.change_link(link)
-        _number_turns(self._steps, removed=not all(numbers.kept))
+        number_turns(self._steps, removed=not all(numbers.kept))
         order: Counter[int] = Counter()
         for observation in self._observations:
             observation["order"] = order[observation["step"]]
@@ -200,20 +195,18 @@ class _ChangedRun:
         text = step.get("text")
         unseen = step.get("kind") == "event" or step.get("visibility") == "none"
         if not unseen:
-            self._waiting = _Waiting()
-        if (
-            step["source"] != "agent"
-            or not text
-            or calls
-            or _is_parsed(step)
-            or step.get("content")
-        ):
+            self._waiting = WaitingCalls()
+            self._is_followed = False
+        is_plain = step["source"] == "agent" and not _is_parsed(step) and not step.get("content")
+        if not is_plain or not text or calls:
             self._emit(step)
             for call in calls:
                 call["step"] = step["step"]
                 self._new_calls.append(call)
+            if is_plain and text and step.get("prose") is None:
+                self._thoughts(step, text)
             return
-        pieces = self._dialect.pieces(text) if self._has_marks(text) else ()
+        pieces = self._pieces(text)
         if len(pieces) < 2:
             self._emit(step)
             self._turn(step, text, {})
@@ -232,6 +225,25 @@ class _ChangedRun:
                 self._turn(further, words, {"joined": True})
             else:
                 self._results(words, {"source": "environment"}, {"piece": True})
+
+    def _pieces(self, text: str) -> Sequence[Piece]:
+        """The turns in a text, without a result that the agent made up before the true one came."""
+        pieces = self._dialect.pieces(text) if self._has_marks(text) else ()
+        following = self._following
+        if len(pieces) < 2 or pieces[-1].source == "agent" or following is None:
+            return pieces
+        if following["source"] not in _ANSWERING or not self._begins_as_result(following):
+            return pieces
+        return [*pieces[:-2], Piece("agent", (pieces[-2].span[0], pieces[-1].span[1]))]
+
+    def _thoughts(self, step: Columns, text: str) -> None:
+        """Reasoning in tags beside calls that the source keeps apart from the text."""
+        turn = with_thoughts(ParsedTurn(), text)
+        if turn:
+            self.is_changed = True
+            parsed: dict[str, Any] = {"dialect": self._dialect.name, "apart": True}
+            put_words(step, text, turn, parsed)
+            step["extra"] = with_parsed(step.get("extra"), parsed)
 
     def _has_marks(self, text: str) -> bool:
         return any(mark in text for mark in self._dialect.marks)
@@ -253,35 +265,18 @@ class _ChangedRun:
             return
         self.is_changed = True
         parsed = {"dialect": self._dialect.name, **parsed}
-        self._words(step, text, turn, parsed)
+        put_words(step, text, turn, parsed)
         step["extra"] = with_parsed(step.get("extra"), parsed)
         self._counts["turns"] += bool(turn.calls)
         self._counts["calls"] += len(turn.calls)
-        self._waiting = _Waiting(step["step"], dict(enumerate(turn.calls)))
+        self._waiting = WaitingCalls(step["step"], dict(enumerate(turn.calls)))
+        self._is_followed = not turn.calls
         for index, call in enumerate(turn.calls):
             self._new_calls.append({"step": step["step"], "call": index, **call_columns(call)})
             self._answer = answer_of(call) or self._answer
         if turn.answer is not None:
             self._counts["answers"] += 1
             self._answer = text[slice(*turn.answer.words)]
-
-    def _words(self, step: Columns, text: str, turn: ParsedTurn, parsed: dict[str, Any]) -> None:
-        """Prose and reasoning of a turn."""
-        taken = [call.span for call in turn.calls] + [thought.span for thought in turn.thoughts]
-        if turn.answer is not None:
-            parsed["answer"] = [*turn.answer.span, *turn.answer.words]
-            (start, end), words = turn.answer
-            taken += [(start, words[0]), (words[1], end)]
-        if taken:
-            step["prose"] = _without(text, sorted(taken))
-        if turn.calls:
-            parsed["calls"] = len(turn.calls)
-        if turn.thoughts:
-            parsed["thoughts"] = [[*thought.span, *thought.words] for thought in turn.thoughts]
-            if step.get("reasoning") is not None:
-                parsed["reasoning"] = step["reasoning"]
-            pieces = [step.get("reasoning"), *(text[slice(*it.words)] for it in turn.thoughts)]
-            step["reasoning"] = JOINT.join(piece for piece in pieces if piece)
 
     # ---- results ---------------------------------------------------------------------------
 
@@ -292,6 +287,14 @@ class _ChangedRun:
             return False
         if step.get("kind") not in (None, "message"):
             return False
+        # Where results are marked, a turn without the mark is a person's; and after a turn
+        # without a call nothing else is a result.
+        needs_mark = not self._waiting.calls or (self._is_marked and step["source"] == "user")
+        begins = self._begins_as_result(step)
+        if self._waiting.calls and not begins:
+            begins = text[:_BEGINNING].lstrip().startswith(HARNESS)
+        if needs_mark and self._dialect.answers_all and not begins:
+            return False
         shared = {name: step[name] for name in _OBSERVED if step.get(name) is not None}
         base = {"source": "environment", **shared}
         if step.get("extra") is not None:
@@ -301,10 +304,14 @@ class _ChangedRun:
             for name, value in sorted(step.items())
             if value is not None and name not in ("text", "step", "extra", *shared)
         }
-        if not self._results(text, base, {"step": rest}):
+        if not self._results(text, base, {"step": rest}, step["source"]):
             return False
-        self._waiting = _Waiting()  # what follows is no result, even if calls are left
+        self._waiting = WaitingCalls()  # what follows is no result, even if calls are left
         return True
+
+    def _begins_as_result(self, step: Columns) -> bool:
+        text = (step.get("text") or "")[:_BEGINNING].lstrip()
+        return bool(self._dialect.results) and text.startswith(self._dialect.results)
 
     def _observation(self, observation: Columns) -> None:
         """An observation that was one before; linked or cut when it is a parsed call's result."""
@@ -327,8 +334,15 @@ class _ChangedRun:
             observation["extra"] = with_parsed(observation.get("extra"), {"row": rest})
         self._observations.append(observation)
 
-    def _results(self, text: str, base: Columns, parsed: dict[str, Any]) -> bool:
-        """Make an observation of each result in a text; False when there is none."""
+    def _results(self, text: str, base: Columns, parsed: dict[str, Any], speaker: str = "") -> bool:
+        """Make an observation of each result in a text; False when there is none.
+
+        Args:
+            text: the text.
+            base: columns of the first observation.
+            parsed: what is noted with it.
+            speaker: source of the turn; the words of a user behind the last result stay a turn.
+        """
         listed = list(self._waiting.calls)
         results = self._dialect.results_in(text, [self._waiting.calls[it] for it in listed])
         if base.get("content") is not None and len(results) > 1:
@@ -336,7 +350,10 @@ class _ChangedRun:
         if not results and "piece" not in parsed:
             return False
         self.is_changed = True
-        bounds = [0, *(result.marked.span[0] for result in results[1:]), len(text)]
+        last = results[-1].marked.span[1] if results and speaker == "user" else len(text)
+        behind = text[last:] if _WORDS.search(text, last) else ""
+        end_of_results = len(text) - len(behind)
+        bounds = [0, *(result.marked.span[0] for result in results[1:]), end_of_results]
         for index, (start, end) in enumerate(pairwise(bounds)):
             result = results[index] if results else None
             words = (start, end) if result is None else result.marked.words
@@ -351,6 +368,10 @@ class _ChangedRun:
             notes |= {name: value for name, value in around.items() if value}
             columns["extra"] = with_parsed(columns.get("extra"), notes)
             self._observations.append(columns)
+        if behind:
+            words_behind: Columns = {"source": speaker, "kind": "message", "text": behind}
+            words_behind["extra"] = with_parsed(None, {"behind": True})
+            self._emit(words_behind)
         return True
 
     def _result(self, columns: Columns, result: ParsedResult, listed: list[int]) -> None:
@@ -370,24 +391,3 @@ class _ChangedRun:
 
 def _is_parsed(row: Columns) -> bool:
     return '"$parsed"' in (row.get("extra") or "")
-
-
-def _without(text: str, spans: Sequence[Span]) -> str:
-    """The text without some spans and the white space around what is left."""
-    pieces, position = [], 0
-    for start, end in spans:
-        pieces.append(text[position:start])
-        position = max(position, end)
-    return "".join([*pieces, text[position:]]).strip()
-
-
-def _number_turns(steps: list[Columns], *, removed: bool) -> None:
-    """Number the turns of the user anew, as the builder does, when some were none."""
-    turn, last = -1, None
-    for step in steps:
-        source = step["source"]
-        if source == "user" and last != "user":
-            turn += 1
-        last = source
-        if removed or step.get("turn") is None:
-            step["turn"] = max(turn, 0)

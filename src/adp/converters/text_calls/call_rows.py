@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import msgspec
 
-from adp.converters.text_calls.dialect import ParsedCall
+from adp.converters.text_calls.dialect import ParsedCall, ParsedResult
 from adp_schema.model import Columns
 
 _SEEN = ("axtree", "html", "url", "content", "structured", "annotations")
@@ -13,6 +15,30 @@ _SEEN = ("axtree", "html", "url", "content", "structured", "annotations")
 
 _ENDING = ("finish", "final_answer")
 _ANSWERS = ("answer", "final_answer", "message")
+
+
+@dataclass(slots=True)
+class WaitingCalls:
+    """Calls of a step that have no result yet, by their index in the step."""
+
+    step: int = -1
+    calls: dict[int, ParsedCall] = field(default_factory=dict)
+
+    def take(self, result: ParsedResult, listed: list[int]) -> int | None:
+        """The index of the call that a result answers, which waits no longer.
+
+        Args:
+            result: the result.
+            listed: the indices of the calls that waited for the turn of the result.
+        """
+        if result.call is not None:
+            place = listed[result.call] if result.call < len(listed) else -1
+        else:
+            same = (index for index, call in self.calls.items() if call.name == result.name)
+            place = next(same, -1) if result.name is not None else -1
+            if place < 0:
+                place = next(iter(self.calls), -1)
+        return None if self.calls.pop(place, None) is None else place
 
 
 def call_columns(call: ParsedCall) -> Columns:

@@ -104,6 +104,15 @@ class Piece(NamedTuple):
     span: Span
 
 
+HARNESS = (
+    "Your command ", "Your last ", "Your previous ", "Your proposed ", "The last command",
+    "The command ", "Command ", "EXECUTION RESULT", "Error", "ERROR", "[ERROR", "Traceback (most",
+    "Invalid ", "Exit code", "No output", "Timeout", "Please make sure your output",
+    "Please always provide",
+)  # fmt: skip
+"""How a harness speaks when it has no output to show, or did not understand an action."""
+
+
 class Dialect:
     """A grammar, with defaults for what need not be said."""
 

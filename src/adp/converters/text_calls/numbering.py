@@ -82,3 +82,15 @@ def pair_changes(pair: Mapping[str, Any], numbers: Mapping[str, StepNumbers]) ->
             numbered = {column: pair.get(column) for column in columns}
             changes |= {it: side.border(old) for it, old in numbered.items() if old is not None}
     return changes
+
+
+def number_turns(steps: list[Columns], *, removed: bool) -> None:
+    """Number the turns of the user anew, as the builder does, when some were none."""
+    turn, last = -1, None
+    for step in steps:
+        source = step["source"]
+        if source == "user" and last != "user":
+            turn += 1
+        last = source
+        if removed or step.get("turn") is None:
+            step["turn"] = max(turn, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 
 from adp.converters.text_calls.dialect import Dialect
@@ -50,6 +51,7 @@ DIALECTS: tuple[str, ...] = (
 """Names of the dialects, and of their modules. Earlier ones win when two claim as many turns."""
 
 
+@cache
 def dialect(name: str) -> Dialect:
     """A dialect by its name.
 

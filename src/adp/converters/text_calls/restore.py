@@ -142,7 +142,11 @@ class _RestoredRun:
         step.extra = without_parsed(step.extra)
         if step.text is not None and "dialect" in parsed:
             self._text(step, dialect(parsed["dialect"]), parsed, path)
-        step.calls = []
+        if parsed.get("behind") and self._last is not None:
+            self._last.text = (self._last.text or "") + (step.text or "")
+            return True
+        if not parsed.get("apart"):
+            step.calls = []
         step.prose = None
         if "thoughts" in parsed:
             step.reasoning = parsed.get("reasoning")

@@ -5,17 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Raw
+
 from adp.converters.datasets.actions import act, observe
 from adp.converters.datasets.families.messages import TurnListReader, item_object
 from adp.converters.datasets.paths import holder, look, text_at
 from adp.converters.datasets.reader_specs import StepsSpec
 from adp.converters.datasets.spec_types import FieldSpec
 from adp.converters.datasets.turns import DatasetRow, list_items_of, take_text
-from adp.converters.datasets.values import value_of
+from adp.converters.datasets.values import set_fields, value_of
 from adp.converters.kit.drafts import merge_extra
 from adp.converters.kit.source_object import SourceObject
 from adp_schema import jsontext
 from adp_schema.errors import RecordError
+from adp_schema.model import Trajectory
+from adp_schema.protocols import LIST_LINE
+
+OUTCOMES = ("success", "reward", "final_answer", "stop_reason", "terminated", "truncated")
+"""Columns whose value is the last one that a row of the run has."""
 
 
 @dataclass
@@ -63,7 +70,8 @@ def _value(spec: FieldSpec | None, row: DatasetRow, source: SourceObject, kind: 
     """The value of a group or an order; the row keeps what it says."""
     if spec is None:
         return None
-    view = DatasetRow(source.copy(), [], row.recipe, row.builder, row.losses, row.run, row.file)
+    view = DatasetRow(source.copy(), [], row.recipe, row.builder, row.losses, row.run, row.file,
+                      row.key, row.number, around=row.around)  # fmt: skip
     return value_of(spec, view, kind)
 
 
@@ -93,8 +101,10 @@ def read(row: DatasetRow, group: StepGroup) -> None:
         first = len(row.run.steps)
         if spec.messages is not None:
             _chat(row, source, spec, known)
-        seen = observe(row, source, spec.observation)
+        seen = observe(row, source, spec.observation) if spec.before else None
         step = act(row, source, spec.action)
+        if not spec.before:
+            seen = observe(row, source, spec.observation)
         target = step or seen or (row.run.steps[first] if len(row.run.steps) > first else None)
         rest = source.rest()
         if rest and target is None:
@@ -109,6 +119,38 @@ def read(row: DatasetRow, group: StepGroup) -> None:
         row.run.extra["prefix_rows"] = more
     if gaps := missing_numbers(group.numbers):
         row.run.extra["missing_steps"] = gaps
+
+
+def run_views(row: DatasetRow, rows: list[SourceObject]) -> list[SourceObject]:
+    """What columns of a run are looked up in: its rows, and under ``$`` all of them as a list."""
+    views = [it.copy() for it in rows]
+    if row.recipe.looks_into_lists():
+        items = Raw(b"[" + b",".join(jsontext.encode(it.values) for it in views) + b"]")
+        for view in views:
+            view.values[LIST_LINE] = items
+    return views
+
+
+def set_run_fields(row: DatasetRow, views: list[SourceObject]) -> None:
+    """Fill the columns of a run: how it ended is what its last rows say, all else the first ones.
+
+    Args:
+        row: the run, of which all steps are there.
+        views: its rows, as they were.
+    """
+    fields = row.recipe.fields
+    ends = {name: spec for name, spec in fields.items() if name in OUTCOMES}
+    others = {name: spec for name, spec in fields.items() if name not in OUTCOMES}
+    for specs, order in ((others, views), (ends, views[::-1])):
+        for view in order:
+            missing = {it: spec for it, spec in specs.items() if row.run.columns.get(it) is None}
+            if not missing:
+                break
+            row.source = view.copy()
+            set_fields(missing, row.run.columns, row, Trajectory, late=False)
+        row.source = order[0].copy()
+        set_fields(specs, row.run.columns, row, Trajectory, late=True)
+    row.source = views[0].copy()
 
 
 def missing_numbers(numbers: list[int | None]) -> list[int]:

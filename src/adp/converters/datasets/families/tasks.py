@@ -37,19 +37,27 @@ def task_columns(row: DatasetRow) -> Columns:
     """The columns of the task that a recipe says where to find."""
     columns: Columns = {}
     # Expected calls are a copy: they are made before another column takes the value.
+    before = row.source.copy()
     for name, spec in sorted(row.recipe.tasks.items(), key=lambda it: it[0] != "expected_calls"):
-        if spec.value is not None:
-            columns[name] = _constant(spec.value, column_type(Task, name))
-        elif name == "expected_calls":
-            columns[name] = _expected(row, spec)
-        elif name == "instruction":
-            columns[name] = _instruction(row, spec.path) or value_of(spec, row, "text")
-        else:
-            columns[name] = value_of(spec, row, column_type(Task, name))
+        columns[name] = _column(name, spec, row)
+        if columns[name] is None:  # another column may have taken it
+            rest, row.source = row.source, before.copy()
+            columns[name] = _column(name, spec, row)
+            row.source = rest
     tools = row.recipe.tools
     if tools is not None and row.recipe.reader == "tasks":
         _add_tools(columns, row)
     return {name: value for name, value in columns.items() if value is not None}
+
+
+def _column(name: str, spec: PartOfTask, row: DatasetRow) -> Any:
+    if spec.value is not None:
+        return _constant(spec.value, column_type(Task, name))
+    if name == "expected_calls":
+        return _expected(row, spec)
+    if name == "instruction" and (text := _instruction(row, spec.path)):
+        return text
+    return value_of(spec, row, column_type(Task, name))
 
 
 def _expected(row: DatasetRow, spec: PartOfTask) -> str | None:
