@@ -49,7 +49,7 @@ def report(summaries: list[Summary], *, as_json: bool) -> None:
             Text(visible(summary.trajectory_id)),
             Text(f"{summary.steps:,}"),
             Text(f"{summary.calls:,}"),
-            Text(f"{summary.errors:,}", "red" if summary.errors else ""),
+            _errors(summary.errors),
             words[summary.success],
             Text(one_line(summary.first_words, max(room, 1))),
         ]
@@ -57,3 +57,8 @@ def report(summaries: list[Summary], *, as_json: bool) -> None:
     screen.print(table if summaries else "the store holds no trajectories")
     if summaries and not roomy:
         print("left out: first words, for which the terminal is too narrow", file=sys.stderr)
+
+
+def _errors(count: int | None) -> Text:
+    """A count of errors; a dash where no result says whether it is one."""
+    return Text("-", "dim") if count is None else Text(f"{count:,}", "red" if count else "")

@@ -17,12 +17,16 @@ WORDS = 400
 
 @dataclass(frozen=True)
 class Summary:
-    """One trajectory in one line."""
+    """One trajectory in one line.
+
+    Attributes:
+        errors: its results that are errors; None when it has none that says whether it is one.
+    """
 
     trajectory_id: str
     steps: int
     calls: int
-    errors: int
+    errors: int | None
     success: bool | None
     first_words: str | None
 
@@ -71,13 +75,18 @@ def _summary(store: Store, trajectory_id: str) -> Summary:
     results = [*trajectory.early_observations]
     for step in trajectory.steps:
         results += step.observations
+    marked = [
+        result.is_error or result.exit_code
+        for result in results
+        if result.is_error is not None or result.exit_code is not None
+    ]
     texts = (step.text for step in trajectory.steps if step.source == "user" and step.text)
     first_words = next(texts, None)
     return Summary(
         trajectory_id=trajectory_id,
         steps=len(trajectory.steps),
         calls=sum(len(step.calls) for step in trajectory.steps),
-        errors=sum(bool(result.is_error or result.exit_code) for result in results),
+        errors=sum(map(bool, marked)) if marked else None,
         success=trajectory.success,
         first_words=first_words and first_words[:WORDS],
     )

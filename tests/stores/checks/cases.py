@@ -103,6 +103,8 @@ BAD: dict[str, list[Run]] = {
         run(user(), agent(), call(), user("OBSERVATION:\na lamp"), agent()),
         run(user(), agent("Action: look[desk]"), user("Observation: a lamp"), agent()),
         run(user(), *TURNS, *TURNS, *TURNS, agent()),
+        run(user(), agent("<solution> 4 </solution>"), user("Observation: wrong"), agent()),
+        run(user(), agent("Final Answer: 4"), user("Observation: wrong"), agent()),
     ],
     "unknown-role": [
         run(

@@ -92,12 +92,12 @@ class ToolsSpec(OptionsModel):
     """Paths of a list, or of a text that holds it."""
     given: tuple[dict[str, Any], ...] = ()
     """The tools themselves, where no row has them."""
-    form: Literal["auto", "objects", "lines", "python", "numbered", "documented", "described"] = (
-        "auto"
-    )
+    form: Literal[
+        "auto", "objects", "lines", "python", "numbered", "documented", "described", "signatures"
+    ] = "auto"
     """How a text holds them: a JSON list (also as a Python literal), objects one after another, an
     object a line, ``1. Name: ...``, or ``name: ...`` with a line ``Parameters:`` each.
-    ``described``: an object from names to such texts."""
+    ``described``: an object from names to such texts. ``signatures``: ``name(a: str): words``."""
     after: str | None = None
     """The tools stand behind this, in a text."""
     before: str | None = None

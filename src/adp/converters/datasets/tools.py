@@ -11,6 +11,7 @@ from msgspec import Raw
 from adp.converters.datasets.literals import literal
 from adp.converters.datasets.paths import opened, text_at
 from adp.converters.datasets.recipe import ToolsSpec
+from adp.converters.datasets.tool_signatures import signatures
 from adp.converters.datasets.tool_texts import described, documented, numbered
 from adp.converters.datasets.turns import DatasetRow
 from adp.converters.reading import BRACE, BRACKET
@@ -96,6 +97,8 @@ def tools_in(text: str, spec: ToolsSpec) -> list[Any]:
         tools = numbered(part)
     elif spec.form == "documented":
         tools = documented(part)
+    elif spec.form == "signatures":
+        tools = signatures(part)
     elif spec.form == "objects":
         tools = _objects(part)
     else:

@@ -242,6 +242,7 @@ _MARKS: dict[str, tuple[str, ...]] = {
     "json_actions": (),
     "fenced_code": (),
     "sage_steps": (),
+    "think": (),
 }
 """Dialect -> its marks; those that are not chosen automatically have none here."""
 

@@ -47,6 +47,7 @@ DIALECTS: tuple[str, ...] = (
     "json_actions",
     "fenced_code",
     "sage_steps",
+    "think",
 )
 """Names of the dialects, and of their modules. Earlier ones win when two claim as many turns."""
 

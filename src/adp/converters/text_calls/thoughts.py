@@ -13,7 +13,7 @@ from functools import lru_cache
 from adp.converters.text_calls.dialect import Marked, ParsedTurn, Span
 
 _NAMES = ("think", "thinking", "thought", "thoughts", "scratch_pad", "scratchpad", "reasoning")
-_TAGS = {
+TAGS = {
     **{f"<{name}>": f"</{name}>" for name in _NAMES},
     **{f"<{name.title()}>": f"</{name.title()}>" for name in _NAMES[:3]},
     "<THINK>": "</THINK>",
@@ -25,13 +25,13 @@ _TAGS = {
 }
 """Tags that open reasoning, with those that close it."""
 
-_LONE = ("</think>", "</thinking>", "</seed:think>", "[/THINK]", "◁/think▷")
+LONE = ("</think>", "</thinking>", "</seed:think>", "[/THINK]", "◁/think▷")
 """Tags that close reasoning whose opening tag a chat template wrote before the text."""
 
-_ANY = (*_TAGS, *_LONE)
+_ANY = (*TAGS, *LONE)
 _CODE = (
     r"(?P<_fence>^[ \t]*(?P<_bar>`{3,}|~{3,})(?P<_info>[^`\n]*)$)|(?P<_tick>`+)"
-    rf"|(?P<_thought>{'|'.join(map(re.escape, _TAGS))})"
+    rf"|(?P<_thought>{'|'.join(map(re.escape, TAGS))})"
 )
 _LAYOUT = " \t"
 _FENCE_END = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*\r?$", re.MULTILINE)
@@ -140,7 +140,7 @@ class Openings(CodeInText):
 
     def _thought(self, match: re.Match[str]) -> int:
         """Take reasoning that begins here; the position after it."""
-        text, closing = self.text, _TAGS[match.group()]
+        text, closing = self.text, TAGS[match.group()]
         if not _begins_here(text, match.start()):
             return match.end()
         end = -1 if closing in self._missing else text.find(closing, match.end())
@@ -194,10 +194,10 @@ def with_thoughts(turn: ParsedTurn, text: str) -> ParsedTurn:
 
 def _lone_close(text: str) -> Span | None:
     """The tag that closes reasoning which the text does not open; None when there is none."""
-    first = min((at for tag in _LONE if (at := text.find(tag)) >= 0), default=-1)
+    first = min((at for tag in LONE if (at := text.find(tag)) >= 0), default=-1)
     if first < 0:
         return None
-    events = re.compile(f"(?P<_lone>{'|'.join(map(re.escape, _LONE))})|{_CODE}", re.MULTILINE)
+    events = re.compile(f"(?P<_lone>{'|'.join(map(re.escape, LONE))})|{_CODE}", re.MULTILINE)
     code = CodeInText(text)
     position = 0
     while (match := events.search(text, position)) is not None:

@@ -23,11 +23,12 @@ OUTPUT_BEGINS = (
 results, among others."""
 
 ACTS = (
-    r"<(?:function|tool_call|execute|invoke|use_mcp_tool|search|python|Action|web_search)"
-    r"|(?:^|\n)\s*(?:Action|ACTION|Act|API Name):|```|\[TOOL_CALL|^\s*\[[\w .:-]+\("
+    r"<(?:function|tool_call|execute|invoke|use_mcp_tool|search|python|Action|web_search|solution"
+    r"|answer|FINAL)"
+    r"|(?:^|\n)\s*(?:Action|ACTION|Act|API Name|Final Answer):|```|\[TOOL_CALL|^\s*\[[\w .:-]+\("
     r'|"commands"\s*:|<\||<\x{ff5c}tool'
 )
-"""Signs of an act in an agent's text."""
+"""Signs of an act in an agent's text, or of an answer that an environment judges."""
 
 _ROLE = "CASE WHEN json_valid(extra) THEN json_extract_string(extra, '$.\"$shape\".role') END"
 _CALL_ROLES = "('function_call', 'tool_call', 'tool_use', 'tool_calls', 'function_calls', 'action')"
@@ -36,8 +37,8 @@ CHECKS = (
     Check(
         "environment-as-user",
         "warning",
-        "A step of the user is output of a tool: it follows an act of the agent and begins like "
-        "one (OBSERVATION:, <tool_response>, ...), or every call of the trajectory, three at "
+        "A step of the user is output of a tool: it follows an act or a marked answer of the agent and "
+        "begins like one (OBSERVATION:, <tool_response>, ...), or every call of the trajectory, three at "
         "least, has no result and is followed by a step of the user.",
         "Store the text as the observation of the call before it.",
         SqlCheck(
