@@ -51,7 +51,7 @@ def test_a_recipe_without_slips_gives_no_note(tmp_path):
     [
         (changed(fields={"success": "wonn"}), "wonn (fields.success)"),
         (changed(fields={"success": {"path": ["a.b", "c"]}}), "a.b or c (fields.success)"),
-        (changed(messages={**RECIPE["messages"], "text": "sais"}), "sais (messages.text)"),
+        (changed(messages={**RECIPE["messages"], "text": "speech"}), "speech (messages.text)"),
         (changed(messages={**RECIPE["messages"], "system": "sys"}), "sys (messages.system)"),
         (changed(tasks={"task_id": "id", "instruction": "ask"}), "ask (tasks.instruction)"),
         (changed(tools={"path": "tolls"}), "tolls (tools.path)"),
@@ -59,12 +59,20 @@ def test_a_recipe_without_slips_gives_no_note(tmp_path):
 )
 def test_a_key_that_no_row_has_is_noted_once(recipe, note, tmp_path):
     noted = convert(tmp_path, recipe).manifest.unknown
-    assert noted == {f"own_runs: none of the first 3 rows of rows.jsonl: {note}": 1}
+    assert noted == {f"own_runs: none of the first 3 rows of rows.jsonl has {note}": 1}
+
+
+def test_a_key_that_the_only_row_has_not_is_noted(tmp_path):
+    noted = convert(tmp_path, changed(fields={"success": "wonn"}), ROWS[:1]).manifest.unknown
+    assert list(noted) == ["own_runs: the first row of rows.jsonl has no wonn (fields.success)"]
 
 
 def test_a_key_that_no_turn_has_is_noted(tmp_path):
-    noted = convert(tmp_path, changed(messages={**RECIPE["messages"], "role": "hwo"})).manifest
-    assert "own_runs: none of the first 3 rows of rows.jsonl: hwo (messages.role)" in noted.unknown
+    noted = convert(tmp_path, changed(messages={**RECIPE["messages"], "role": "speaker"})).manifest
+    assert (
+        "own_runs: none of the first 3 rows of rows.jsonl has speaker (messages.role)"
+        in noted.unknown
+    )
 
 
 def test_a_key_that_some_row_has_is_not_noted(tmp_path):
@@ -73,7 +81,7 @@ def test_a_key_that_some_row_has_is_not_noted(tmp_path):
 
 
 def test_keys_of_steps_that_no_row_has_are_noted(tmp_path):
-    spec = {"group": "run", "order": "nr", "action": {"call": "act", "name": "nam"},
+    spec = {"group": "run", "order": "nr", "action": {"call": "act", "name": "verb"},
             "observation": {"text": "sight"}}  # fmt: skip
     rows = [{"run": "a", "n": n, "act": {"name": "go"}, "seen": "x"} for n in range(2)]
     recipe = changed(reader="steps", steps=spec, unit="file", match={"keys": ["run"]}, fields={})
@@ -128,7 +136,7 @@ def test_values_of_use_are_none(value, tmp_path):
 
 def test_a_slip_in_a_column_of_a_task(tmp_path):
     with pytest.raises(UsageError, match=r"no column of a task; did you mean instruction\?"):
-        convert(tmp_path, changed(tasks={"instructon": "id"}))
+        convert(tmp_path, changed(tasks={"instruction_text": "id"}))
 
 
 @pytest.mark.parametrize(

@@ -56,8 +56,13 @@ def unmet_keys(recipe: DatasetRecipe, records: Sequence[bytes], source_file: str
     items = _items(recipe, rows)
     if items:
         missing += [it for it in _item_places(recipe) if not _is_met(items, it[1])]
-    count = f"none of the first {len(rows)} rows" if len(rows) > 1 else "not in the first row"
-    return [f"{count} of {source_file}: {' or '.join(paths)} ({place})" for place, paths in missing]
+    count = f"none of the first {len(rows)} rows"
+    begin = (
+        f"{count} of {source_file} has"
+        if len(rows) > 1
+        else f"the first row of {source_file} has no"
+    )
+    return [f"{begin} {' or '.join(paths)} ({place})" for place, paths in missing]
 
 
 def _rows(recipe: DatasetRecipe, records: Sequence[bytes]) -> Iterator[SourceObject]:
