@@ -125,7 +125,7 @@ def test_a_recipe_of_the_user_goes_before_those_of_the_package(tmp_path):
 def test_shipped_recipes_that_fit_equally_are_named(monkeypatch, tmp_path):
     (signature,) = [it for it in catalogue.signatures() if it.name == "xlam_function_calling_60k"]
     twin = catalogue.RecipeSignature("its_twin", signature.tests)
-    monkeypatch.setattr(catalogue, "signatures", lambda: (signature, twin))
+    monkeypatch.setattr(catalogue, "_with_keys", lambda keys: (signature, twin))
     row = {"id": 1, "query": "q", "answers": "[]", "tools": "[]"}
     with pytest.raises(AmbiguousFormatError, match="xlam_function_calling_60k and its_twin"):
         adp.convert(rows_file(tmp_path, row), str(tmp_path / "s"))

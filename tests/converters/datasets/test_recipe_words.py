@@ -35,10 +35,10 @@ def test_a_turn_that_was_not_recorded_has_no_text(tmp_path):
     turns = ["user: Book it.", "assistant: None", "tool: booked", "assistant: Done. None left."]
     source = write(tmp_path, {"messages_display": "\n".join(turns)})
     (run,) = adp.convert(str(source), str(tmp_path / "store"), format="tau_bench_few_shot")
-    empty, said = (it for it in run.steps if it.source == "agent")
+    empty, last = (it for it in run.steps if it.source == "agent")
     assert (empty.text or "", empty.loss_weight) == ("", 0.0)
-    assert json.loads(empty.extra)["unrecorded"] == "None"
-    assert (said.text, said.loss_weight) == ("Done. None left.", None)
+    assert json.loads(empty.extra)["cut"] == ["assistant: ", "None\n"]
+    assert (last.text, last.loss_weight) == ("Done. None left.", None)
     assert [it.text for it in empty.observations] == ["booked"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+import msgspec
 from msgspec import Raw
 from pydantic import BaseModel
 
@@ -65,7 +66,7 @@ def _rows(recipe: DatasetRecipe, records: Sequence[bytes]) -> Iterator[SourceObj
             raws = [it.raw for it in rows_in(recipe, data, Losses()).rows] if (
                 holds_several(recipe)
             ) else [Raw(data)]  # fmt: skip
-        except (RecordError, ValueError):
+        except (RecordError, ValueError, msgspec.DecodeError):
             continue
         for raw in raws:
             is_list = jsontext.first_byte(raw) == BRACKET

@@ -62,7 +62,7 @@ def add_text(row: DatasetRow, text: str) -> None:
             step = new_step(row.run, turn.source)
             if turn.source == "agent" and turn.words in spec.unrecorded:
                 words, step.columns["loss_weight"] = "", 0.0
-                step.extra["unrecorded"] = turn.words
+                turn = turn._replace(words="", after=turn.words + turn.after)
             step.parts.text(words)
             extra = step.extra
         if turn.before or turn.after:
