@@ -150,7 +150,9 @@ def talk(*turns):
 def kept(tmp_path, *rows):
     (tmp_path / "a.jsonl").write_bytes(lines(list(rows)))
     out = tmp_path / "s"
-    manifest = convert([str(tmp_path / "a.jsonl")], str(out), options=ConvertOptions(workers=1))
+    manifest = convert(
+        [str(tmp_path / "a.jsonl")], str(out), options=ConvertOptions(workers=1, dialect="none")
+    )
     return kept_as_text(out, manifest)
 
 

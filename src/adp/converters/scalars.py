@@ -19,7 +19,7 @@ Fields = tuple[tuple[str, tuple[str, ...], str], ...]
 """Columns of the trajectory, the keys that they are read from, and id, text, bool or number."""
 
 _QUOTE = 0x22
-_LONGEST_ID = 300
+_LONGEST_ID = 1000
 _NULL = Raw(b"null")
 
 

@@ -3,6 +3,7 @@
 A call is ``<function=NAME>`` at the end of a message of the assistant, a result is a message of the
 user that begins with ``OBSERVATION:``. SWE-agent brings bash, str_replace_editor and submit; Python
 becomes a command, and tools of a data set become functions of the shell, or functions of their own.
+Commands of SWE-agent's editor and search (``open``, ``edit``, ``find_file``) are written as such.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from adp.trainers.export.harness.conversation import (
 )
 from adp.trainers.export.harness.offers import other_tools
 from adp.trainers.export.harness.options import ShareOptions, weighted_form
+from adp.trainers.export.harness.swe_agent_commands import command, is_command, usages
 from adp.trainers.export.harness.texts import (
     escaped,
     function_text,
@@ -58,7 +60,8 @@ class SweAgentOptions(ShareOptions):
     functions of their own."""
     quotes: Literal["shell", "none"] = "shell"
     """Values of functions of the shell: quoted where a shell would take them apart, or as they are,
-    as the Agent Data Protocol's own scripts write them."""
+    as the Agent Data Protocol's own scripts write them. With ``shell``, SWE-agent's own commands
+    are written as its shell takes them, and with ``none`` as functions."""
     thoughts: Literal["think", "plain"] = "think"
     """The words before a call: in a think tag, as the Agent Data Protocol's own scripts write
     them, or as they are."""
@@ -120,7 +123,11 @@ class _Writer:
         return self._options.tool_docs == place and self._options.other_tools == "bash"
 
     def _signatures(self) -> str:
-        return signatures(self._tools, "bash")
+        if self._options.quotes == "none":
+            return signatures(self._tools, "bash")
+        functions = [tool for tool in self._tools if not is_command(tool)]
+        commands = [tool for tool in self._tools if is_command(tool)]
+        return signatures(functions, "bash") + usages(commands)
 
     def lines(self) -> Iterator[ChatLine]:
         """The messages, in order."""
@@ -188,7 +195,10 @@ class _Writer:
         if self._options.other_tools == "tool" or not is_callable(action.name):
             return action.name, action.arguments
         quoted = self._options.quotes == "shell"
-        return "bash", {"command": shell_call(action.name, action.arguments, quoted=quoted)}
+        line = command(action) if quoted else None
+        if line is None:
+            line = shell_call(action.name, action.arguments, quoted=quoted)
+        return "bash", {"command": line}
 
     def _result(self, message: Message) -> ChatLine:
         return ChatLine("result", f"OBSERVATION:\n{escaped(page_text(message), self._changed)}")
