@@ -45,3 +45,17 @@ def test_count_must_be_positive(run, store):
     assert done.code == 2
     assert done.err.startswith("error: ")
     assert done.err.count("\n") == 1
+
+
+def test_errors_are_unknown_where_no_result_says_whether_it_is_one(run, tmp_path):
+    messages = [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": "Action: f\nAction Input: {}"},
+        {"role": "user", "content": "Observation: no"},
+    ]
+    source = tmp_path / "chat.jsonl"
+    source.write_text(json.dumps({"messages": messages}) + "\n")
+    run("convert", source, "-o", tmp_path / "store", "--dialect", "react")
+    assert run("head", tmp_path / "store").out.splitlines()[1].split()[1:4] == ["2", "1", "-"]
+    (row,) = json.loads(run("head", tmp_path / "store", "--json").out)["trajectories"]
+    assert row["errors"] is None
