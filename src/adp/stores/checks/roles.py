@@ -37,9 +37,9 @@ CHECKS = (
     Check(
         "environment-as-user",
         "warning",
-        "A step of the user is output of a tool: it follows an act or a marked answer of the agent and "
-        "begins like one (OBSERVATION:, <tool_response>, ...), or every call of the trajectory, three at "
-        "least, has no result and is followed by a step of the user.",
+        "A step of the user is output of a tool: it follows an act or a marked answer of the agent "
+        "and begins like one (OBSERVATION:, <tool_response>, ...), or every call of the "
+        "trajectory, three at least, has no result and is followed by a step of the user.",
         "Store the text as the observation of the call before it.",
         SqlCheck(
             f"""
