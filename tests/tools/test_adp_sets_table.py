@@ -60,8 +60,10 @@ def test_every_action_of_the_protocol_is_a_call(results):
 
 @needs_samples
 def test_every_observation_answers_a_call_or_came_before_any(results):
+    # One says that an answer was wrong, which is no call.
+    expected = {"codeactinstruct": 1}
     assert {it.name: it.observations - it.linked - it.first for it in results} == {
-        it.name: 0 for it in results
+        it.name: expected.get(it.name, 0) for it in results
     }
 
 
