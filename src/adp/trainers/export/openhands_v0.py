@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from adp.rendering.chat import Chat, Message
-from adp.trainers.export.exporter import ExportItem, Form, RowExporter
 from adp.trainers.export.harness.actions import (
     BROWSER_ACTIONS,
     Action,
@@ -31,12 +30,10 @@ from adp.trainers.export.harness.builtin_tools import (
 )
 from adp.trainers.export.harness.conversation import (
     ChatLine,
-    conversation,
-    row_id,
-    with_source_system,
 )
 from adp.trainers.export.harness.offers import other_tools
-from adp.trainers.export.harness.options import ShareOptions, weighted_form
+from adp.trainers.export.harness.options import ShareOptions
+from adp.trainers.export.harness.text_rows import TextRows
 from adp.trainers.export.harness.texts import (
     escaped,
     function_text,
@@ -46,7 +43,6 @@ from adp.trainers.export.harness.texts import (
     signatures,
 )
 from adp.trainers.export.harness.turns import HarnessTurn, shows_pages, turns
-from adp.trainers.export.readme import page
 
 _NAMES = {
     "terminal": "execute_bash",
@@ -81,36 +77,37 @@ class OpenHandsV0Options(ShareOptions):
     writes it, beside its tags when it has one line."""
 
 
-class OpenHandsV0(RowExporter):
+_README = """
+Each row is a conversation of plain texts with its system prompt. Calls stand in the text as
+OpenHands writes them for models without function calling; results are messages of the user. Of the
+messages of the assistant, those with `weight` 1 are trained; the others are context.
+
+```json
+{"id": "...", "conversations": [{"role": "user", "content": "..."}], "system": "..."}
+```
+
+- A trainer that reads no weights trains every message of the assistant. Export with `--set
+  weights=false` to be sure that there is nothing else to say, or with `--set expand=true` for a row
+  a step.
+- The system prompt is a short one of our own. Take that of your OpenHands with `--system-prompt
+  FILE`: a model is best trained with the prompt that it will see.
+"""
+
+
+class OpenHandsV0(TextRows):
     """Conversations with function calls as text."""
 
     name = "openhands-v0"
     title = "OpenHands without function calling: calls as text"
-    takes = "chats"
-    mask = "binary"
-    file = "train.jsonl"
     options = OpenHandsV0Options
+    heading = "Conversations for OpenHands"
+    readme = _README
 
-    def form(self, options: OpenHandsV0Options) -> Form:
-        """Weights for messages, or none."""
-        return weighted_form(options, self.file)
-
-    def row(
-        self, item: ExportItem, options: OpenHandsV0Options, changed: Counter[str]
-    ) -> dict[str, Any]:
-        """One row a chat."""
-        assert item.chat is not None
-        writer = _Writer(item.chat, options, changed, item.trajectory.source_format == "adp_v1")
-        lines = list(writer.lines())
-        return {
-            "id": row_id(item),
-            "conversations": conversation(lines, options),
-            "system": with_source_system(writer.system(), item.chat, options),
-        }
-
-    def files(self, options: OpenHandsV0Options, facts: Mapping[str, Any]) -> Mapping[str, str]:
-        """How to train on it."""
-        return {"README.md": page("Conversations for OpenHands", _README, facts)}
+    def writer(
+        self, chat: Chat, options: OpenHandsV0Options, changed: Counter[str], *, quoted: bool
+    ) -> _Writer:
+        """What writes a chat."""
+        return _Writer(chat, options, changed, quoted)
 
 
 class _Writer:
@@ -213,21 +210,5 @@ class _Writer:
         function, argument = _PLACES[place]
         return function, {argument: python_call(action.name, action.arguments)}
 
-
-_README = """
-Each row is a conversation of plain texts with its system prompt. Calls stand in the text as
-OpenHands writes them for models without function calling; results are messages of the user. Of the
-messages of the assistant, those with `weight` 1 are trained; the others are context.
-
-```json
-{"id": "...", "conversations": [{"role": "user", "content": "..."}], "system": "..."}
-```
-
-- A trainer that reads no weights trains every message of the assistant. Export with `--set
-  weights=false` to be sure that there is nothing else to say, or with `--set expand=true` for a row
-  a step.
-- The system prompt is a short one of our own. Take that of your OpenHands with `--system-prompt
-  FILE`: a model is best trained with the prompt that it will see.
-"""
 
 EXPORTER = OpenHandsV0()

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from adp.rendering.chat import Chat, Message
-from adp.trainers.export.exporter import ExportItem, Form, RowExporter
 from adp.trainers.export.harness.actions import (
     Action,
     code_of,
@@ -25,13 +24,11 @@ from adp.trainers.export.harness.actions import (
 from adp.trainers.export.harness.builtin_tools import editor, shell, submitter
 from adp.trainers.export.harness.conversation import (
     ChatLine,
-    conversation,
-    row_id,
-    with_source_system,
 )
 from adp.trainers.export.harness.offers import other_tools
-from adp.trainers.export.harness.options import ShareOptions, weighted_form
+from adp.trainers.export.harness.options import ShareOptions
 from adp.trainers.export.harness.swe_agent_commands import command, is_command, usages
+from adp.trainers.export.harness.text_rows import TextRows
 from adp.trainers.export.harness.texts import (
     escaped,
     function_text,
@@ -41,7 +38,6 @@ from adp.trainers.export.harness.texts import (
     signatures,
 )
 from adp.trainers.export.harness.turns import HarnessTurn, turns
-from adp.trainers.export.readme import page
 
 _KNOWN = ("terminal", "python", "file_editor", "finish", "think")
 
@@ -67,36 +63,38 @@ class SweAgentOptions(ShareOptions):
     them, or as they are."""
 
 
-class SweAgent(RowExporter):
+_README = """
+Each row is a conversation of plain texts with its system prompt. Calls stand in the text as
+SWE-agent's XML parser reads them (`parse_function: {type: xml_function_calling}`); results are
+messages of the user. Of the messages of the assistant, those with `weight` 1 are trained; the
+others are context.
+
+```json
+{"id": "...", "conversations": [{"role": "user", "content": "..."}], "system": "..."}
+```
+
+- A trainer that reads no weights trains every message of the assistant. Export with `--set
+  weights=false` to be sure that there is nothing else to say, or with `--set expand=true` for a row
+  a step.
+- The system prompt is a short one of our own. Take that of your SWE-agent with `--system-prompt
+  FILE`: a model is best trained with the prompt that it will see.
+"""
+
+
+class SweAgent(TextRows):
     """Conversations with function calls in XML."""
 
     name = "swe-agent"
     title = "SWE-agent with its XML parser: calls as text"
-    takes = "chats"
-    mask = "binary"
-    file = "train.jsonl"
     options = SweAgentOptions
+    heading = "Conversations for SWE-agent"
+    readme = _README
 
-    def form(self, options: SweAgentOptions) -> Form:
-        """Weights for messages, or none."""
-        return weighted_form(options, self.file)
-
-    def row(
-        self, item: ExportItem, options: SweAgentOptions, changed: Counter[str]
-    ) -> dict[str, Any]:
-        """One row a chat."""
-        assert item.chat is not None
-        writer = _Writer(item.chat, options, changed, item.trajectory.source_format == "adp_v1")
-        lines = list(writer.lines())
-        return {
-            "id": row_id(item),
-            "conversations": conversation(lines, options),
-            "system": with_source_system(writer.system(), item.chat, options),
-        }
-
-    def files(self, options: SweAgentOptions, facts: Mapping[str, Any]) -> Mapping[str, str]:
-        """How to train on it."""
-        return {"README.md": page("Conversations for SWE-agent", _README, facts)}
+    def writer(
+        self, chat: Chat, options: SweAgentOptions, changed: Counter[str], *, quoted: bool
+    ) -> _Writer:
+        """What writes a chat."""
+        return _Writer(chat, options, changed, quoted)
 
 
 class _Writer:
@@ -203,22 +201,5 @@ class _Writer:
     def _result(self, message: Message) -> ChatLine:
         return ChatLine("result", f"OBSERVATION:\n{escaped(page_text(message), self._changed)}")
 
-
-_README = """
-Each row is a conversation of plain texts with its system prompt. Calls stand in the text as
-SWE-agent's XML parser reads them (`parse_function: {type: xml_function_calling}`); results are
-messages of the user. Of the messages of the assistant, those with `weight` 1 are trained; the
-others are context.
-
-```json
-{"id": "...", "conversations": [{"role": "user", "content": "..."}], "system": "..."}
-```
-
-- A trainer that reads no weights trains every message of the assistant. Export with `--set
-  weights=false` to be sure that there is nothing else to say, or with `--set expand=true` for a row
-  a step.
-- The system prompt is a short one of our own. Take that of your SWE-agent with `--system-prompt
-  FILE`: a model is best trained with the prompt that it will see.
-"""
 
 EXPORTER = SweAgent()
