@@ -303,7 +303,7 @@ def _explain(error: BaseException, words: Sequence[str]) -> int:
     if message is not None:  # the call did not parse
         context = getattr(error, "ctx", None)
         path = context.command_path if context else _command_path(words)
-        text = str(message()).strip().rstrip(".")
+        text = str(message()).strip().rstrip(".").replace("Value error, ", "")
         return _complain(f"{text[:1].lower()}{text[1:]}; see: {path} --help", UsageError.exit_code)
     if damaged := _damaged():
         return _complain(str(damaged), damaged.exit_code)

@@ -83,6 +83,16 @@ def test_a_store_without_actions_says_so(inputs: Path, tmp_path: Path) -> None:
         parse(open_finished(str(tmp_path / "talk")), str(tmp_path / "parsed"))
 
 
+def test_none_is_no_dialect_to_parse_with(inputs: Path, tmp_path: Path) -> None:
+    convert([str(inputs)], str(tmp_path / "direct"))
+    with pytest.raises(UsageError, match="would leave every text as it is; name a dialect"):
+        parse(
+            open_finished(str(tmp_path / "direct")),
+            str(tmp_path / "parsed"),
+            options=ParseOptions(dialect="none"),
+        )
+
+
 def test_an_unknown_dialect_is_refused(inputs: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="did you mean react"):
         convert([str(inputs)], str(tmp_path / "out"), options=ConvertOptions(dialect="reakt"))

@@ -120,7 +120,7 @@ def _worded_call(text: str, spec: ActionSpec) -> TurnCall | None:
 
 def _call(source: SourceObject, spec: ActionSpec) -> TurnCall | None:
     """The call that an object or columns are."""
-    inner = source
+    action = source
     if spec.call is not None:
         raw = look(source, spec.call)
         if raw is None or jsontext.first_byte(raw) == NULL:
@@ -130,26 +130,26 @@ def _call(source: SourceObject, spec: ActionSpec) -> TurnCall | None:
             return TurnCall(text, None, kind=spec.kind)
         if spec.name is not None and look(source, f"{spec.call}.{spec.name}") is None:
             return None
-        inner = take_object(source, spec.call)
+        action = take_object(source, spec.call)
     if spec.name is None:
         if spec.call is None:
             return None
-        name = next(iter(inner.values), None)
-        return TurnCall(name, inner.take(name) if name else None, kind=spec.kind,
-                        extra=inner.rest())  # fmt: skip
-    name = take_text(inner, spec.name)
+        name = next(iter(action.values), None)
+        return TurnCall(name, action.take(name) if name else None, kind=spec.kind,
+                        extra=action.rest())  # fmt: skip
+    name = take_text(action, spec.name)
     if name is None:
         return None
     if spec.arguments is not None:
-        arguments = take(inner, spec.arguments)
+        arguments = take(action, spec.arguments)
         usable = _usable(arguments)
         if spec.kind == "gui" and usable is not None and jsontext.first_byte(usable) != BRACE:
             usable = {spec.arguments.rpartition(".")[2]: usable}  # words to type, and no object
         return TurnCall(name, usable, kind=spec.kind,
-                        extra=inner.rest() if inner is not source else {})  # fmt: skip
-    if inner is source:
+                        extra=action.rest() if action is not source else {})  # fmt: skip
+    if action is source:
         return TurnCall(name, {}, kind=spec.kind)
-    return TurnCall(name, Raw(jsontext.encode(inner.values)), kind=spec.kind)
+    return TurnCall(name, Raw(jsontext.encode(action.values)), kind=spec.kind)
 
 
 def _usable(raw: Raw | None) -> Any:

@@ -143,18 +143,18 @@ def _objects(text: str) -> list[Any]:
 def _is_tool(value: Any) -> bool:
     if not isinstance(value, dict):
         return False
-    inner = value.get("function")
-    if isinstance(inner, dict):
-        return isinstance(inner.get("name"), str)
+    function = value.get("function")
+    if isinstance(function, dict):
+        return isinstance(function.get("name"), str)
     return any(isinstance(value.get(name), str) for name in _NAMES)
 
 
 def normal_tool(tool: dict[str, Any]) -> dict[str, Any]:
     """A tool in the form of OpenAI's API: what it has already stays as it is."""
-    inner = tool.get("function")
-    if isinstance(inner, dict):
-        function = _function(inner)
-        return tool if function == inner else {**tool, "function": function}
+    given = tool.get("function")
+    if isinstance(given, dict):
+        function = _function(given)
+        return tool if function == given else {**tool, "function": function}
     return {"type": "function", "function": _function(tool)}
 
 
@@ -237,8 +237,8 @@ def _typed(words: str) -> tuple[dict[str, Any], bool]:
     text = words.strip()
     optional = "optional" in text.lower()
     text = re.sub(r"(?i),?\s*(optional|default[^,]*)\s*$", "", text).strip()
-    inner = re.fullmatch(r"(?i)optional\[(.*)\]", text)
-    text = inner[1] if inner else text
+    wrapped = re.fullmatch(r"(?i)optional\[(.*)\]", text)
+    text = wrapped[1] if wrapped else text
     plain = _plain_type(text)
     if plain is None:
         # Words that say no type, such as names of classes: they stay readable.

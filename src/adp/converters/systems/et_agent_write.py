@@ -89,9 +89,9 @@ class EtWriter:
         task = self._run.task
         if task is None or task.answers is None:
             return ""
-        whole = jsontext.raw(task.answers)
-        answers = jsontext.decode_array(whole) if begins(whole, BRACKET) else []
-        return answers[0] if len(answers) == 1 else whole
+        given = jsontext.raw(task.answers)
+        answers = jsontext.decode_array(given) if begins(given, BRACKET) else []
+        return answers[0] if len(answers) == 1 else given
 
     def _attempt(self, run: Trajectory, number: int) -> tuple[dict[str, Any], dict[str, Any]]:
         """The items of an attempt, and the prompts of its run."""

@@ -116,10 +116,10 @@ def find_dialects(store: Store, named: str | None = None) -> dict[str, str]:
         named: dialect of all files; None finds that of each from its first trajectories.
 
     Raises:
-        UsageError: there is no such dialect.
+        UsageError: there is no such dialect, or ``none`` is named.
     """
     if named == NONE:
-        return {}
+        raise UsageError(f"--dialect {NONE} would leave every text as it is; name a dialect")
     frame = store.scan("trajectories").select("seq", "source_file", "source_format").collect()
     if named is not None:
         dialect(named)

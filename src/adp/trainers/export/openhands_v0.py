@@ -33,7 +33,7 @@ from adp.trainers.export.harness.conversation import (
 )
 from adp.trainers.export.harness.offers import other_tools
 from adp.trainers.export.harness.options import ShareOptions
-from adp.trainers.export.harness.text_rows import TextRows
+from adp.trainers.export.harness.text_rows import TextConversation, TextRows
 from adp.trainers.export.harness.texts import (
     escaped,
     function_text,
@@ -42,7 +42,7 @@ from adp.trainers.export.harness.texts import (
     page_text,
     signatures,
 )
-from adp.trainers.export.harness.turns import HarnessTurn, shows_pages, turns
+from adp.trainers.export.harness.turns import HarnessTurn, shows_pages
 
 _NAMES = {
     "terminal": "execute_bash",
@@ -94,32 +94,13 @@ messages of the assistant, those with `weight` 1 are trained; the others are con
 """
 
 
-class OpenHandsV0(TextRows):
-    """Conversations with function calls as text."""
-
-    name = "openhands-v0"
-    title = "OpenHands without function calling: calls as text"
-    options = OpenHandsV0Options
-    heading = "Conversations for OpenHands"
-    readme = _README
-
-    def writer(
-        self, chat: Chat, options: OpenHandsV0Options, changed: Counter[str], *, quoted: bool
-    ) -> _Writer:
-        """What writes a chat."""
-        return _Writer(chat, options, changed, quoted)
-
-
-class _Writer:
+class _Writer(TextConversation):
     """Writes one chat."""
 
     def __init__(
-        self, chat: Chat, options: OpenHandsV0Options, changed: Counter[str], quoted: bool
+        self, chat: Chat, options: OpenHandsV0Options, changed: Counter[str], *, quoted: bool
     ) -> None:
-        self._chat = chat
-        self._options = options
-        self._changed = changed
-        self._quoted = quoted
+        super().__init__(chat, options, changed, quoted=quoted)
         self._is_web = shows_pages(chat)
         known = {*_NAMES, *(BROWSER_ACTIONS if self._is_web else ())}
         self._tools = other_tools(chat, known, changed)
@@ -139,44 +120,28 @@ class _Writer:
             ]
             functions = self._tools if self._options.other_tools == "tool" else []
             prompt = functions_prompt(_TASK, [*builtin, *functions], _END)
-        return joined(prompt, self._signatures().strip()) if self._docs("system") else prompt
+        return joined(prompt, self.signatures().strip()) if self.docs("system") else prompt
 
-    def _docs(self, place: str) -> bool:
-        return self._options.tool_docs == place and self._options.other_tools != "tool"
-
-    def _signatures(self) -> str:
+    def signatures(self) -> str:
+        """What is said of tools that the harness does not bring."""
         return signatures(self._tools, _PLACES[self._options.other_tools][0])
 
     def lines(self) -> Iterator[ChatLine]:
         """The messages, in order."""
         last: ChatLine | None = None
-        docs = self._signatures() if self._docs("first_user") else ""
-        for turn in turns(self._chat, quoted=self._quoted):
-            for line in self._turn(turn):
-                if docs and line.kind == "user":
-                    line.text, docs = docs + line.text, ""
-                is_page = turn.message.page is not None and line.kind == "user"
-                if is_page and last is not None and last.kind == "user":
-                    last.text = joined(last.text, line.text)
-                    continue
-                if last is not None:
-                    yield last
-                last = line
+        for turn, line in self.lines_of_turns():
+            is_page = turn.message.page is not None and line.kind == "user"
+            if is_page and last is not None and last.kind == "user":
+                last.text = joined(last.text, line.text)
+                continue
+            if last is not None:
+                yield last
+            last = line
         if last is not None:
             yield last
 
-    def _turn(self, turn: HarnessTurn) -> Iterator[ChatLine]:
-        if turn.role == "system":
-            if self._options.source_system == "drop":
-                self._changed["system messages of the source, left out"] += 1
-        elif turn.role == "user":
-            yield ChatLine("user", escaped(page_text(turn.message), self._changed))
-        elif turn.role == "result":
-            yield self._result(turn.message.name or "function", turn.message)
-        else:
-            yield from self._agent(turn)
-
-    def _agent(self, turn: HarnessTurn) -> Iterator[ChatLine]:
+    def acts(self, turn: HarnessTurn) -> Iterator[ChatLine]:
+        """The messages of a turn of the agent, with their results."""
         words = escaped(joined(turn.message.reasoning, turn.text), self._changed)
         weight = turn.message.weight
         if not turn.actions:
@@ -189,9 +154,11 @@ class _Writer:
             yield ChatLine("call", joined(words, text), weight)
             words = ""
             for result in results:
-                yield self._result(name, result)
+                yield self.result(result, name)
 
-    def _result(self, name: str, message: Message) -> ChatLine:
+    def result(self, message: Message, name: str | None = None) -> ChatLine:
+        """The message of a result."""
+        name = name or message.name or "function"
         text = escaped(page_text(message), self._changed)
         return ChatLine("result", f"EXECUTION RESULT of [{name}]:\n{text}")
 
@@ -209,6 +176,18 @@ class _Writer:
             return action.name, action.arguments
         function, argument = _PLACES[place]
         return function, {argument: python_call(action.name, action.arguments)}
+
+
+class OpenHandsV0(TextRows):
+    """Conversations with function calls as text."""
+
+    name = "openhands-v0"
+    title = "OpenHands without function calling: calls as text"
+    options = OpenHandsV0Options
+    heading = "Conversations for OpenHands"
+    readme = _README
+
+    conversation = _Writer
 
 
 EXPORTER = OpenHandsV0()

@@ -28,7 +28,7 @@ from adp.trainers.export.harness.conversation import (
 from adp.trainers.export.harness.offers import other_tools
 from adp.trainers.export.harness.options import ShareOptions
 from adp.trainers.export.harness.swe_agent_commands import command, is_command, usages
-from adp.trainers.export.harness.text_rows import TextRows
+from adp.trainers.export.harness.text_rows import TextConversation, TextRows
 from adp.trainers.export.harness.texts import (
     escaped,
     function_text,
@@ -37,7 +37,7 @@ from adp.trainers.export.harness.texts import (
     page_text,
     signatures,
 )
-from adp.trainers.export.harness.turns import HarnessTurn, turns
+from adp.trainers.export.harness.turns import HarnessTurn
 
 _KNOWN = ("terminal", "python", "file_editor", "finish", "think")
 
@@ -81,32 +81,13 @@ others are context.
 """
 
 
-class SweAgent(TextRows):
-    """Conversations with function calls in XML."""
-
-    name = "swe-agent"
-    title = "SWE-agent with its XML parser: calls as text"
-    options = SweAgentOptions
-    heading = "Conversations for SWE-agent"
-    readme = _README
-
-    def writer(
-        self, chat: Chat, options: SweAgentOptions, changed: Counter[str], *, quoted: bool
-    ) -> _Writer:
-        """What writes a chat."""
-        return _Writer(chat, options, changed, quoted)
-
-
-class _Writer:
+class _Writer(TextConversation):
     """Writes one chat."""
 
     def __init__(
-        self, chat: Chat, options: SweAgentOptions, changed: Counter[str], quoted: bool
+        self, chat: Chat, options: SweAgentOptions, changed: Counter[str], *, quoted: bool
     ) -> None:
-        self._chat = chat
-        self._quoted = quoted
-        self._options = options
-        self._changed = changed
+        super().__init__(chat, options, changed, quoted=quoted)
         self._tools = other_tools(chat, _KNOWN, changed)
 
     def system(self) -> str:
@@ -115,39 +96,18 @@ class _Writer:
         tools = [shell("bash"), submitter(), editor("str_replace_editor"), *functions]
         prompt = self._options.system_prompt
         prompt = functions_prompt(_TASK, tools, _END) if prompt is None else prompt
-        return joined(prompt, self._signatures().strip()) if self._docs("system") else prompt
+        return joined(prompt, self.signatures().strip()) if self.docs("system") else prompt
 
-    def _docs(self, place: str) -> bool:
-        return self._options.tool_docs == place and self._options.other_tools == "bash"
-
-    def _signatures(self) -> str:
+    def signatures(self) -> str:
+        """What is said of tools that the harness does not bring."""
         if self._options.quotes == "none":
             return signatures(self._tools, "bash")
         functions = [tool for tool in self._tools if not is_command(tool)]
         commands = [tool for tool in self._tools if is_command(tool)]
         return signatures(functions, "bash") + usages(commands)
 
-    def lines(self) -> Iterator[ChatLine]:
-        """The messages, in order."""
-        docs = self._signatures() if self._docs("first_user") else ""
-        for turn in turns(self._chat, quoted=self._quoted):
-            for line in self._turn(turn):
-                if docs and line.kind == "user":
-                    line.text, docs = docs + line.text, ""
-                yield line
-
-    def _turn(self, turn: HarnessTurn) -> Iterator[ChatLine]:
-        if turn.role == "system":
-            if self._options.source_system == "drop":
-                self._changed["system messages of the source, left out"] += 1
-        elif turn.role == "user":
-            yield ChatLine("user", escaped(page_text(turn.message), self._changed))
-        elif turn.role == "result":
-            yield self._result(turn.message)
-        else:
-            yield from self._agent(turn)
-
-    def _agent(self, turn: HarnessTurn) -> Iterator[ChatLine]:
+    def acts(self, turn: HarnessTurn) -> Iterator[ChatLine]:
+        """The messages of a turn of the agent, with their results."""
         words = escaped(joined(turn.message.reasoning, turn.text), self._changed)
         weight = turn.message.weight
         if not turn.actions:
@@ -158,7 +118,7 @@ class _Writer:
             yield self._call(action, words, weight)
             words = ""
             for result in results:
-                yield self._result(result)
+                yield self.result(result)
 
     def _call(self, action: Action, words: str, weight: float) -> ChatLine:
         thought = f"<think>\n{words}\n</think>" if words and self._thinks else words
@@ -177,7 +137,7 @@ class _Writer:
 
     @property
     def _thinks(self) -> bool:
-        return self._options.thoughts == "think"
+        return bool(self._options.thoughts == "think")
 
     def _function(self, action: Action) -> tuple[str, Mapping[str, Any]]:
         """Name and arguments of the function that is called."""
@@ -198,8 +158,21 @@ class _Writer:
             line = shell_call(action.name, action.arguments, quoted=quoted)
         return "bash", {"command": line}
 
-    def _result(self, message: Message) -> ChatLine:
+    def result(self, message: Message, name: str | None = None) -> ChatLine:
+        """The message of a result."""
         return ChatLine("result", f"OBSERVATION:\n{escaped(page_text(message), self._changed)}")
+
+
+class SweAgent(TextRows):
+    """Conversations with function calls in XML."""
+
+    name = "swe-agent"
+    title = "SWE-agent with its XML parser: calls as text"
+    options = SweAgentOptions
+    heading = "Conversations for SWE-agent"
+    readme = _README
+
+    conversation = _Writer
 
 
 EXPORTER = SweAgent()

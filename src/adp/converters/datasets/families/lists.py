@@ -107,9 +107,9 @@ def _seen(
 ) -> ObservationDraft | StepDraft | None:
     raw = item.values.get(_SEEN)
     if raw is not None and jsontext.first_byte(raw) == BRACE:
-        inner = item.take_child(_SEEN)
-        draft = observe(row, inner, spec.observation)
-        if rest := inner.rest():
+        shown = item.take_child(_SEEN)
+        draft = observe(row, shown, spec.observation)
+        if rest := shown.rest():
             item.values[_SEEN] = jsontext.raw(jsontext.text_of(rest))
         return draft
     return observe(row, item, ObservationSpec(text=(_SEEN,)))

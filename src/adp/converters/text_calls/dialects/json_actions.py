@@ -93,9 +93,9 @@ def _call(text: str, span: Span, value: Object) -> ObjectCall | None:
         member = value.members.get(name)
         if member is None or member.text is not None:
             continue
-        inner = objects_from(text, member.start) if text[member.start] == "{" else None
-        if inner is not None and len(inner[0]) == 1:
-            return _call(text, span, inner[0][0])
+        nested = objects_from(text, member.start) if text[member.start] == "{" else None
+        if nested is not None and len(nested[0]) == 1:
+            return _call(text, span, nested[0][0])
     if not any(key in value.members for key in _ARGUMENTS):
         return None
     return object_call(text, span, value, names=_NAMES, arguments=_ARGUMENTS)

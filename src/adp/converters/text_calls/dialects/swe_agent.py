@@ -17,26 +17,13 @@ from collections.abc import Sequence
 from adp.converters.text_calls.dialect import Dialect, Marked, ParsedCall, ParsedTurn, Span
 from adp.converters.text_calls.frames import framed, written_frame
 from adp.converters.text_calls.labels import Fence, code_of, fences, same_values, trim
-
-_COMMANDS: dict[str, tuple[int, tuple[str, ...]]] = {
-    "open": (1, ("path", "line_number")),
-    "goto": (1, ("line_number",)),
-    "scroll_down": (0, ()),
-    "scroll_up": (0, ()),
-    "create": (1, ("filename",)),
-    "search_dir": (1, ("search_term", "dir")),
-    "search_file": (1, ("search_term", "file")),
-    "find_file": (1, ("file_name", "dir")),
-    "submit": (0, ()),
-}
-"""Command -> how many arguments it needs, and their names."""
+from adp.core.swe_agent_commands import COMMANDS, NUMBERS
 
 _SHELLS = ("", "bash", "sh", "shell")
 _EDIT = re.compile(
     r"edit[ \t]+(\d{1,9}):(\d{1,9})[ \t]*\n(.*?)^end_of_edit\s*+", re.DOTALL | re.MULTILINE
 )
 _DISCUSSION = re.compile(r"\s*+DISCUSSION[ \t]*+:?[ \t]*+\n")
-_NUMBERS = ("line_number", "start_line", "end_line")
 _LONGEST = 2000
 
 
@@ -108,17 +95,17 @@ def _command(code: str, span: Span) -> ParsedCall:
 def _editor_call(line: str) -> tuple[str, str] | None:
     """Name and JSON text of the arguments of a command of the editor; None when it is none."""
     name = line.split(" ", 1)[0]
-    if name not in _COMMANDS or "\n" in line or len(line) > _LONGEST:
+    if name not in COMMANDS or "\n" in line or len(line) > _LONGEST:
         return None
-    needed, names = _COMMANDS[name]
+    needed, names = COMMANDS[name]
     words = _shell_words(line)
     if words is None or not needed < len(words) <= len(names) + 1:
         return None
     values: dict[str, object] = {}
     for key, word in zip(names, words[1:], strict=False):
-        if key in _NUMBERS and not (word.isascii() and word.isdigit()):
+        if key in NUMBERS and not (word.isascii() and word.isdigit()):
             return None
-        values[key] = int(word) if key in _NUMBERS else word
+        values[key] = int(word) if key in NUMBERS else word
     return name, json.dumps(values, ensure_ascii=False)
 
 
@@ -142,9 +129,9 @@ def _words(call: ParsedCall) -> str | None:
             return None
         head = f"edit {values['start_line']}:{values['end_line']}"
         return f"{head}\n{values['replacement_text']}end_of_edit"
-    if call.name not in _COMMANDS or not set(values) <= set(_COMMANDS[call.name][1]):
+    if call.name not in COMMANDS or not set(values) <= set(COMMANDS[call.name][1]):
         return None
-    words = (str(values[name]) for name in _COMMANDS[call.name][1] if name in values)
+    words = (str(values[name]) for name in COMMANDS[call.name][1] if name in values)
     return " ".join([call.name, *map(shlex.quote, words)])
 
 

@@ -7,22 +7,15 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from adp.core.swe_agent_commands import COMMANDS, NUMBERS
 from adp.trainers.export.harness.actions import Action
 
-_COMMANDS: dict[str, tuple[int, tuple[str, ...]]] = {
-    "open": (1, ("path", "line_number")),
-    "goto": (1, ("line_number",)),
-    "scroll_down": (0, ()),
-    "scroll_up": (0, ()),
-    "create": (1, ("filename",)),
-    "search_dir": (1, ("search_term", "dir")),
-    "search_file": (1, ("search_term", "file")),
-    "find_file": (1, ("file_name", "dir")),
+_COMMANDS: Mapping[str, tuple[int, tuple[str, ...]]] = {
+    **{name: value for name, value in COMMANDS.items() if name != "submit"},
     "edit": (3, ("start_line", "end_line", "replacement_text")),
 }
-"""Command -> how many arguments it needs, and their names in order."""
+"""Command -> how many arguments it needs, and their names in order; submit is a tool here."""
 
-_NUMBERS = ("line_number", "start_line", "end_line")
 _END = "end_of_edit"
 _END_LINE = re.compile(rf"^{_END}\s*$", re.MULTILINE)
 _EDIT_USAGE = f"edit <start_line>:<end_line>\n<replacement_text>\n{_END}"
@@ -55,7 +48,7 @@ def command(action: Action) -> str | None:
 
 def _word(name: str, value: object) -> str | None:
     """An argument in words; None when it is none of this command."""
-    if name in _NUMBERS:
+    if name in NUMBERS:
         text = str(value) if isinstance(value, int | str) else ""
         return text if text.isascii() and text.isdigit() else None
     return value if isinstance(value, str) else None
