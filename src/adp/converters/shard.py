@@ -273,6 +273,7 @@ class _Worker:
     def _record(self, frame: Frame, origin: Origin, converter: Converter) -> None:
         """Convert one record; it ends as used, skipped or rejected."""
         before = len(self.builder.base_ids)
+        counts = {key: parser.counts.copy() for key, parser in self.parsers.items()}
         origin.size = frame.size
         source_file = origin.columns["source_file"]
         self.builder.begin(origin)
@@ -293,9 +294,11 @@ class _Worker:
                 self.builder.check_record()
         except SkipRecordError as skip:
             self._put_aside("skipped", frame, origin, RecordError(str(skip)))
+            self._forget_counts(counts)
             return
         except Exception as error:
             self._put_aside("rejected", frame, origin, as_record_error(error))
+            self._forget_counts(counts)
             return
         if self.job.strict and self.losses.counts:
             loss = next(iter(self.losses.counts))
@@ -308,6 +311,11 @@ class _Worker:
         self.tally["used"] += 1
         self.tally["trajectories"] += made
         self.datasets[origin.dataset] += made
+
+    def _forget_counts(self, before: Mapping[tuple[str, bool], Counter[str]]) -> None:
+        """Leave out what was read from the texts of a record that is put aside."""
+        for key, parser in self.parsers.items():
+            parser.counts = before[key] if key in before else Counter[str]()
 
     def _read(self, frame: Frame, origin: Origin, converter: Converter) -> None:
         """Convert a record; one that no strict decoder takes is sanitised and tried again."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from typing import Any
+
+import msgspec
 
 from adp.converters.datasets.recipe import DatasetRecipe, FinishSpec
 from adp.converters.datasets.tools import inferred_tools
@@ -84,6 +87,8 @@ def _argument(call: Columns, name: str | None) -> str | None:
     if name is None:
         return None
     text = call.get("arguments")
-    values: Any = json.loads(text) if text else None
+    values: Any = None
+    with suppress(msgspec.DecodeError, RecursionError):  # nested too deep to look into
+        values = msgspec.json.decode(text) if text else None
     value = values.get(name) if isinstance(values, dict) else call.get("arguments_raw")
     return value if value is None or isinstance(value, str) else json.dumps(value)

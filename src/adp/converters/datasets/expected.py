@@ -45,7 +45,7 @@ def _call(item: Any, names: Mapping[str, Sequence[str]]) -> dict[str, Any] | Non
     if isinstance(item, str):
         name = item.partition("(")[0].strip()
         parsed = call_words(item.strip(), tuple(names.get(name, ())))
-        return None if parsed is None else {"name": parsed[0], "arguments": json.loads(parsed[1])}
+        return None if parsed is None else {"name": parsed[0], "arguments": _object(parsed[1])}
     if not isinstance(item, dict) or item.get("type", "function_call") == "message":
         return None
     tool = next((item[key] for key in _NAMES if isinstance(item.get(key), str)), None)

@@ -267,8 +267,7 @@ def inferred_tools(calls: list[dict[str, Any]]) -> str | None:
             continue
         properties = tools.setdefault(call["name"], {})
         text = call.get("arguments")
-        values = json.loads(text) if text else {}
-        for key, value in (values if isinstance(values, dict) else {}).items():
+        for key, value in _members(text or "{}").items():
             properties.setdefault(key, _schema_of(value))
     if not tools:
         return None
@@ -279,6 +278,15 @@ def inferred_tools(calls: list[dict[str, Any]]) -> str | None:
             for name, properties in tools.items()
         ]
     )  # fmt: skip
+
+
+def _members(text: str) -> dict[str, Any]:
+    """The arguments of a call, with values of the right types; the size of numbers is lost."""
+    try:
+        values = json.loads(text, parse_int=lambda _: 0, parse_float=lambda _: 0.0)
+    except (ValueError, RecursionError):
+        return {}
+    return values if isinstance(values, dict) else {}
 
 
 def _schema_of(value: Any) -> dict[str, Any]:

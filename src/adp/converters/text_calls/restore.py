@@ -173,7 +173,7 @@ class _RestoredRun:
             if wanted is None and (row is not None or not is_as_read):
                 expected.append(call)
                 continue
-            written = "" if wanted is None else grammar.write(wanted)
+            written = "" if wanted is None else _written(grammar, wanted)
             if written is None:
                 self._not_written(grammar, path, [index])
                 expected.append(call)
@@ -244,6 +244,13 @@ class _RestoredRun:
     def _join(self, target: Step, text: str) -> None:
         last = self._last if self._last is not None else target
         last.text = (last.text or "") + text
+
+
+def _written(grammar: Dialect, call: ParsedCall) -> str | None:
+    """The characters of a call; None when the dialect cannot say it, or no text could."""
+    with suppress(ValueError, RecursionError):  # nested too deep, or a number too long
+        return grammar.write(call)
+    return None
 
 
 def _step_of(row: Observation, text: str, columns: dict[str, Any]) -> Step:
