@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,10 +46,16 @@ def fake_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalH
 
     For another process, ``tests.hub.fixtures.environment(fake_hub, folder)`` is the environment.
     """
+    from adp.converters.hub_files import DOWNLOAD_THREAD
     from tests.hub.fixtures import local_hub
 
     with local_hub(tmp_path, monkeypatch) as hub:
         yield hub
+        # A download that was left alone would go on against the real Hub, and its failure there
+        # closes the connections of the tests that follow.
+        for thread in threading.enumerate():
+            if thread.name == DOWNLOAD_THREAD:
+                thread.join(60)
 
 
 @pytest.hookimpl(wrapper=True)

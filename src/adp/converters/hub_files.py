@@ -19,6 +19,9 @@ __all__ = ["HubFile", "HubPath", "fetch", "fetch_all", "is_hub", "parse", "resol
 THREADS = 4
 """Files that are brought here at the same time."""
 
+DOWNLOAD_THREAD = "adp-hub"
+"""The name of the threads that bring files."""
+
 PATIENCE = 20.0
 """Seconds to wait for all the others when one of them fails."""
 
@@ -85,7 +88,8 @@ def fetch_all(
 
     # A pool would be waited for at the end of the process, and Ctrl-C would take minutes.
     threads = [
-        Thread(target=work, name="adp-hub", daemon=True) for _ in range(min(THREADS, len(paths)))
+        Thread(target=work, name=DOWNLOAD_THREAD, daemon=True)
+        for _ in range(min(THREADS, len(paths)))
     ]
     for thread in threads:
         thread.start()
