@@ -1,0 +1,1 @@
+"""Learning from rollouts: token sequences of episodes, their rewards, and GRPO that acts."""
