@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from adp.rendering.tiny import tiny_tokenizer
+from adp.trainers.config import LoraSection
 from adp.trainers.run import train
 from adp_schema.store import Store
 from tests.trainers.rollouts.acting_runs import (
@@ -159,3 +160,41 @@ def chances(run: Path, name: str) -> dict[bool, float]:
                 chance = logs[first + place - 1, tokens.response_ids[place]].item()
                 sums_of[bool(row.success)] += chance
     return sums_of
+
+
+@pytest.mark.parametrize("adapter", [False, True])
+def test_log_probabilities_are_those_that_the_trainer_compares_with(tmp_path, monkeypatch, adapter):
+    """What the model really writes, at a temperature; an adapter, and activations that are
+    computed twice, change nothing."""
+    import torch
+
+    from adp.trainers.trl_environment import EnvironmentGRPOTrainer
+
+    seen: list[Any] = []
+    compute = EnvironmentGRPOTrainer._compute_loss
+
+    def watched(trainer: Any, model: Any, inputs: dict[str, Any]) -> Any:
+        ids = torch.cat([inputs["prompt_ids"], inputs["completion_ids"]], 1)
+        seen_mask = torch.cat([inputs["prompt_mask"], inputs["completion_mask"]], 1)
+        width = inputs["completion_ids"].size(1)
+        with torch.no_grad():
+            logs, *_ = trainer._get_per_token_logps_and_entropies(model, ids, seen_mask, width)
+        mask = (inputs["completion_mask"] * inputs["tool_mask"]).bool()
+        seen.append((logs[mask], inputs["sampling_per_token_logps"][mask]))
+        return compute(trainer, model, inputs)
+
+    monkeypatch.setattr(EnvironmentGRPOTrainer, "_compute_loss", watched)
+    config = acting_config(
+        sums(tmp_path),
+        {"max_turns": 3},
+        {"gradient_checkpointing": adapter},
+        temperature=0.7,
+        max_completion_length=12,
+    )
+    if adapter:
+        config = config.model_copy(update={"lora": LoraSection.model_validate({"r": 4})})
+    train(config, tmp_path / "run")
+    assert len(seen) == 2
+    for ours, theirs in seen:
+        assert ours.numel() > 50
+        assert torch.allclose(ours, theirs, atol=1e-4)
