@@ -22,7 +22,7 @@ from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
 from adp.eval.scorers.base import PerTrajectory, unscored
 from adp.eval.scorers.matching import assign, bipartite
 from adp.eval.scorers.references import Expected, expected_calls
-from adp.eval.scorers.trajectory_reading import (
+from adp.rollouts.trajectory_reading import (
     SHOWN,
     Made,
     WithActor,

@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from adp.curation.ops.filter import tags
+from adp.core import tagged_run as tags
 from adp.curation.ops.filter.options import Filter
 from adp.curation.ops.filter.verdicts import Verdicts
 from adp.curation.ops.measure.rows import PartitionRows

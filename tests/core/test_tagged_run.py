@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from adp.curation.ops.filter.tags import TextPieces, invalid_v1, invalid_v2, repair
+from adp.core.tagged_run import TextPieces, invalid_v1, invalid_v2, repair
 
 GOOD = (
     "<think>a</think> <search>q</search> <result>r</result> <think>b</think>\n"
