@@ -21,9 +21,11 @@ def extract(text: str) -> str:
     return (inside if box is None else TEXT.sub(r"\1", box)).strip()
 
 
-def has_answer(text: str) -> bool:
-    """Whether a text has an answer between tags."""
-    return any(_inside(text, tag) is not None for tag in _TAGS)
+def tagged_answer(text: str) -> str | None:
+    """What stands in the first pair of ``<answer>`` tags; None without one."""
+    start = text.find("<answer>")
+    end = text.find("</answer>", start) if start >= 0 else -1
+    return None if end < 0 else text[start + len("<answer>") : end]
 
 
 def _inside(text: str, tag: str) -> tuple[int, str] | None:
@@ -35,8 +37,13 @@ def _inside(text: str, tag: str) -> tuple[int, str] | None:
 
 
 def boxed(text: str) -> str | None:
-    r"""What stands in the last ``\boxed{}`` or ``\fbox{}``, braces matched; None without one."""
-    start = max(text.rfind("\\boxed{"), text.rfind("\\fbox{"))
+    r"""What stands in the last ``\boxed{}``, braces matched; None without one.
+
+    ``\fbox{}`` stands in where there is no ``\boxed{}``.
+    """
+    start = text.rfind("\\boxed{")
+    if start < 0:
+        start = text.rfind("\\fbox{")
     if start < 0:
         return None
     begin = text.index("{", start) + 1

@@ -47,13 +47,12 @@ def holds(prediction: str, reference: str, manner: str = "squad") -> bool:
 
 def token_f1(prediction: str, reference: str, manner: str = "squad") -> float:
     """F1 of the bags of words; without words on a side, 1 when both have none, else 0."""
-    return bag_f1(normalize(prediction, manner), normalize(reference, manner))
+    predicted, wanted = normalize(prediction, manner), normalize(reference, manner)
+    return overlap_f1(predicted, wanted) if predicted and wanted else float(predicted == wanted)
 
 
-def bag_f1(prediction: str, reference: str) -> float:
-    """The same F1 of two texts as they are."""
+def overlap_f1(prediction: str, reference: str) -> float:
+    """F1 of the bags of words of two texts as they are; 0 without a common word."""
     predicted, wanted = prediction.split(), reference.split()
-    if not predicted or not wanted:
-        return float(predicted == wanted)
     common = (Counter(predicted) & Counter(wanted)).total()
-    return 2 * common / (len(predicted) + len(wanted))
+    return 2 * common / (len(predicted) + len(wanted)) if common else 0.0

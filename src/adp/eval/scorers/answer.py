@@ -26,8 +26,8 @@ from adp.core.answers.words import exact, holds, token_f1
 from adp.eval.scorer import Item, Score, ScorerKind
 from adp.eval.scorers.base import PerTrajectory, unscored
 from adp.eval.scorers.correctness import prediction
-from adp.eval.scorers.references import reference_answers
 from adp.rollouts.environment import Settings
+from adp.rollouts.task_references import reference_answers
 from adp.rollouts.trajectory_reading import SHOWN, cut
 
 

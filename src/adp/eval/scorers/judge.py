@@ -28,7 +28,7 @@ from adp.eval.scorers.judging import (
     model_of,
     transcript,
 )
-from adp.eval.scorers.references import expected_calls
+from adp.rollouts.task_references import expected_calls
 from adp.rollouts.trajectory_reading import agent_calls, agent_steps, cut
 
 CRITERION = (
