@@ -17,6 +17,7 @@ from adp.trainers.method import TrainingPlan
 from adp.trainers.precision import Precision
 from adp.trainers.readers.mapping import MappedConfig
 from adp.trainers.run import Trained, TrainOptions, plan_run, train
+from adp.workflows.training_suite import SCORING, with_suite
 from adp_schema.errors import UsageError
 
 app = typer.Typer(
@@ -185,6 +186,7 @@ def _train(
 ) -> None:
     resume, dry_run, as_json, allow_python, strict = switches
     config, other = read_config(path, settings, more)
+    config = with_suite(config)
     if other is not None and not as_json:
         _say_mapped(other, path or "")
     target = out or config.output_dir
@@ -195,7 +197,9 @@ def _train(
         progress_bar("training", "steps", quiet=as_json) as steps,
     ):
         if dry_run:
-            plan = plan_run(config, progress, allow_python=allow_python, strict=strict)
+            plan = plan_run(
+                config, progress, allow_python=allow_python, strict=strict, scoring=SCORING
+            )
         else:
 
             def begin(plan: TrainingPlan) -> None:
@@ -204,7 +208,9 @@ def _train(
 
             words = ["adp", *sys.argv[1:]]
             on_plan = None if as_json else begin
-            options = TrainOptions(resume, words, not as_json, on_plan, allow_python, steps, strict)
+            options = TrainOptions(
+                resume, words, not as_json, on_plan, allow_python, steps, strict, SCORING
+            )
             done = train(config, str(target), options, progress)
     if dry_run:
         if as_json:
@@ -263,6 +269,13 @@ def _say_plan(config: TrainConfig, plan: TrainingPlan) -> None:
 def _say_rest(config: TrainConfig, plan: TrainingPlan) -> None:
     if plan.eval_rows:
         say(f"{counted(plan.eval_rows, 'row')} to measure the loss on")
+    if config.evaluate is not None:
+        section = config.evaluate
+        kept = ", and the best model is kept" if section.keep_best else ""
+        say(
+            f"tried on {section.env} every {counted(section.every_steps, 'step')}: "
+            f"{section.metric} is watched{kept}"
+        )
     unit = {"sft": " steps", "dpo": " pairs"}.get(config.method, "")
     unit = " tasks" if config.grpo.environment is not None else unit
     for reason, count in sorted(plan.dropped.items()):
@@ -291,6 +304,12 @@ def _say_done(done: Trained, out: str) -> None:
                 f"{measured if what == 'loss' else ''} after {counted(result['steps'], 'step')}"
             )
             break
+    best = result.get("best")
+    if best:
+        kept = f": {out}/{best['folder']}" if "folder" in best else ""
+        say(f"best {best['metric']} {best['value']:.4g} at step {best['step']:,}{kept}")
+    if "stopped_early" in result:
+        say(f"stopped early: {result['stopped_early']}")
     what = "adapter" if (Path(out) / "adapter").exists() else "model"
     say(f"{what}: {out}/{what}; record: {out}/run.json")
     if (Path(out) / "rollouts").exists():
