@@ -146,7 +146,7 @@ def _sections(numbers: LoopNumbers) -> Iterator[Section]:
     )
     heads = ("#round", "stage", "method", "values", "#rows", "#trained tokens", "#steps", "result")
     trained = [record for record in numbers.records if record.kind == "train"]
-    rows: list[tuple[str, ...]] = [_train_row(record) for record in trained]
+    rows: list[Row] = [_train_row(record) for record in trained]
     yield Section("training", "Training", tables=_tables("Train stages", heads, rows))
     data = [record for record in numbers.records if record.kind not in ("train", "eval")]
     heads = ("#round", "stage", "kind", "result")
