@@ -43,6 +43,10 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "adp.cli.collect:collect",
             "Let a policy act in an environment; a store of episodes.",
         ),
+        "evolve": (
+            "adp.cli.evolve:evolve",
+            "Make new trajectories of those of a store, in rounds.",
+        ),
         "eval": ("adp.cli.evaluate:evaluate", "Run a suite: collect, score, print the figures."),
         "score": ("adp.cli.score:score", "Score the trajectories of a store."),
     },
@@ -84,7 +88,7 @@ VERIFYING = frozenset(
             "curate",
             "train",
         ),
-        *("tokens", "collect", "eval", "score", "report", "loop"),
+        *("tokens", "collect", "evolve", "eval", "score", "report", "loop"),
     }
 )
 """Commands that make a store or files from what they read in stores, so that they hash all of it
