@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -63,7 +64,28 @@ DryOption = Annotated[
 ]
 PythonOption = Annotated[
     bool,
-    typer.Option("--allow-python", help="Let rewards be Python functions: module:function."),
+    typer.Option(
+        "--allow-python",
+        help="Let rewards be Python functions, module:function, and an environment FILE.py:NAME.",
+    ),
+]
+EnvOption = Annotated[
+    str | None,
+    typer.Option(
+        "--env",
+        "-e",
+        metavar="E",
+        help="Let the model act in this environment: NAME[:key=value,...]; for grpo.",
+    ),
+]
+TasksOption = Annotated[
+    str | None,
+    typer.Option(
+        "--tasks",
+        "-t",
+        metavar="T",
+        help="Tasks of --env: a file, a store, or SPLIT:COUNT[:SEED]; by default train:100.",
+    ),
 ]
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="Stop when a row lacks something of the store.")
@@ -88,16 +110,54 @@ def _command(method: str, summary: str) -> None:
         strict: StrictOption = False,
         as_json: JsonOption = False,
     ) -> None:
-        given = {
-            "method": method,
-            "data.store": store,
-            "model.model_name_or_path": model,
-            "launch.processes": launch,
-            "launch.zero": zero,
-        }
-        more = {path: value for path, value in given.items() if value is not None}
+        more = _given(method, store, model, launch, zero)
         _train(config, settings or [], more, out, (resume, dry_run, as_json, allow_python, strict))
 
+    _add(command, method, summary)
+
+
+def _acting_command(method: str, summary: str) -> None:
+    """Make the command of a method whose model may act in an environment."""
+
+    def command(
+        store: StoreArgument = None,
+        config: ConfigOption = None,
+        model: ModelOption = None,
+        env: EnvOption = None,
+        tasks: TasksOption = None,
+        out: OutOption = None,
+        settings: SetOption = None,
+        resume: ResumeOption = False,
+        launch: LaunchOption = None,
+        zero: ZeroOption = None,
+        dry_run: DryOption = False,
+        allow_python: PythonOption = False,
+        strict: StrictOption = False,
+        as_json: JsonOption = False,
+    ) -> None:
+        more = _given(method, store, model, launch, zero)
+        acting = {"grpo.environment.name": env, "grpo.environment.tasks": tasks}
+        more |= {path: value for path, value in acting.items() if value is not None}
+        _train(config, settings or [], more, out, (resume, dry_run, as_json, allow_python, strict))
+
+    _add(command, method, summary)
+
+
+def _given(
+    method: str, store: str | None, model: str | None, launch: int | None, zero: int | None
+) -> dict[str, Any]:
+    """What stands in the place of the configuration's, by its path there."""
+    values = {
+        "method": method,
+        "data.store": store,
+        "model.model_name_or_path": model,
+        "launch.processes": launch,
+        "launch.zero": zero,
+    }
+    return {path: value for path, value in values.items() if value is not None}
+
+
+def _add(command: Callable[..., None], method: str, summary: str) -> None:
     command.__doc__ = (
         f"{summary}\n\nBefore it starts it prints rows, tokens, what was dropped and the steps to "
         "come. OUT gets the adapter, a record of the run, the log and the curve of the loss. "
@@ -112,7 +172,7 @@ _EXAMPLES = {
     "sft": "adp train sft dataset --model tiny -o run",
     "dpo": "adp train dpo --config train.yaml --set dpo.beta=0.2 -o run",
     "kto": "adp train kto --config train.yaml -o run",
-    "grpo": "adp train grpo --config train.yaml -o run",
+    "grpo": "adp train grpo --env toolworld --tasks train:200 --model out/model -o run",
 }
 
 
@@ -179,7 +239,13 @@ def _say_plan(config: TrainConfig, plan: TrainingPlan) -> None:
         what = "an adapter, further"
     made = " (a toy that is made here; --model names another)" if config.is_tiny else ""
     say(f"model {config.model.model_name_or_path}{made}: {what}")
-    if config.method == "grpo":
+    if config.method == "grpo" and config.grpo.environment is not None:
+        say(
+            f"{counted(plan.rows, 'task')} in {config.grpo.environment.name}: "
+            f"{config.grpo.num_generations} episodes of each on one world; the first prompt has "
+            f"{counted(plan.longest, 'token')}"
+        )
+    elif config.method == "grpo":
         say(
             f"{counted(plan.rows, 'prompt')}: {plan.tokens:,} tokens; the longest has "
             f"{plan.longest:,}; {config.grpo.num_generations} answers to each"
@@ -198,6 +264,7 @@ def _say_rest(config: TrainConfig, plan: TrainingPlan) -> None:
     if plan.eval_rows:
         say(f"{counted(plan.eval_rows, 'row')} to measure the loss on")
     unit = {"sft": " steps", "dpo": " pairs"}.get(config.method, "")
+    unit = " tasks" if config.grpo.environment is not None else unit
     for reason, count in sorted(plan.dropped.items()):
         say(f"dropped {count:,}{unit}: {reason}")
     for note, count in sorted(plan.notes.items()):
@@ -226,6 +293,8 @@ def _say_done(done: Trained, out: str) -> None:
             break
     what = "adapter" if (Path(out) / "adapter").exists() else "model"
     say(f"{what}: {out}/{what}; record: {out}/run.json")
+    if (Path(out) / "rollouts").exists():
+        say(f"episodes: {out}/rollouts; adp stats {out}/rollouts")
     if what == "adapter":
         say(f"next: adp merge-adapter {out} -o MERGED")
 
@@ -233,4 +302,4 @@ def _say_done(done: Trained, out: str) -> None:
 _command("sft", "Train on the agent's own steps (supervised fine-tuning).")
 _command("dpo", "Train on pairs: prefer the better side (direct preference optimisation).")
 _command("kto", "Train on good and bad trajectories that are no pairs (KTO).")
-_command("grpo", "Train on the model's own answers, by rewards (GRPO).")
+_acting_command("grpo", "Train on the model's own answers or episodes, by rewards (GRPO).")
