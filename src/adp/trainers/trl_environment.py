@@ -8,6 +8,7 @@ Only `adp.trainers.grpo_environment` imports this module, inside a function.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -22,10 +23,11 @@ from adp.trainers.rollouts.batch import PlayedBatch, RolloutMaker
 from adp.trainers.rollouts.reward import RewardStage
 from adp.trainers.rollouts.rollout_store import RolloutStore, TrainedRollout
 from adp.trainers.rollouts.vllm_turns import VllmTurns
+from adp.trainers.trl_order import KeptOrder
 from adp.trainers.trl_preference import Exact
 
 
-class EnvironmentGRPOTrainer(Exact, GRPOTrainer):  # type: ignore[misc]
+class EnvironmentGRPOTrainer(Exact, KeptOrder, GRPOTrainer):  # type: ignore[misc]
     """GRPOTrainer whose rows are episodes in an environment.
 
     Args:
@@ -126,7 +128,14 @@ class EnvironmentGRPOTrainer(Exact, GRPOTrainer):  # type: ignore[misc]
         return output
 
     def _calculate_rewards(self, *given: Any) -> Any:
-        self._rewards = super()._calculate_rewards(*given)
+        # TRL warns of each row without a reward; those that broke are counted.
+        log = logging.getLogger("trl.trainer.grpo_trainer")
+        level = log.level
+        log.setLevel(logging.ERROR)
+        try:
+            self._rewards = super()._calculate_rewards(*given)
+        finally:
+            log.setLevel(level)
         return self._rewards
 
     def _keep(self, advantages: torch.Tensor) -> None:
