@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from adp.cli.push_model import push_run
 from adp.cli.text import counted, epilog, print_json, progress_bar, say
 from adp.rendering.spans import MORE_ROWS
 from adp.trainers.config import TrainConfig
@@ -16,8 +17,9 @@ from adp.trainers.method import TrainingPlan
 from adp.trainers.precision import Precision
 from adp.trainers.readers.mapping import MappedConfig
 from adp.trainers.run import Trained, TrainOptions, plan_run, train
+from adp.workflows.push_model import check_push, push_model
 from adp.workflows.training_suite import SCORING, with_suite
-from adp_schema.errors import UsageError
+from adp_schema.errors import HubError, UsageError
 
 app = typer.Typer(
     name="train",
@@ -69,6 +71,11 @@ PythonOption = Annotated[
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="Stop when a row lacks something of the store.")
 ]
+PushOption = Annotated[
+    str | None,
+    typer.Option("--push", metavar="OWNER/NAME", help="Push the result to the Hub; private."),
+]
+PublicOption = Annotated[bool, typer.Option("--public", help="With --push: let everybody see it.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the record as JSON.")]
 
 
@@ -87,6 +94,8 @@ def _command(method: str, summary: str) -> None:
         dry_run: DryOption = False,
         allow_python: PythonOption = False,
         strict: StrictOption = False,
+        push: PushOption = None,
+        public: PublicOption = False,
         as_json: JsonOption = False,
     ) -> None:
         given = {
@@ -97,7 +106,12 @@ def _command(method: str, summary: str) -> None:
             "launch.zero": zero,
         }
         more = {path: value for path, value in given.items() if value is not None}
+        if push is not None:
+            check_push(push, public=public)
         _train(config, settings or [], more, out, (resume, dry_run, as_json, allow_python, strict))
+        if push is not None and not dry_run:
+            target = out or read_config(config, settings or [], more)[0].output_dir
+            _push(str(target), push, public=public, quiet=as_json)
 
     command.__doc__ = (
         f"{summary}\n\nBefore it starts it prints rows, tokens, what was dropped and the steps to "
@@ -161,6 +175,20 @@ def _train(
         print_json({**(done.record or {}), **_mapped(other)})
     else:
         _say_done(done, str(target))
+
+
+def _push(target: str, repo: str, *, public: bool, quiet: bool) -> None:
+    """Push what was trained; when that fails, it is said how to do it without training again."""
+    try:
+        if quiet:
+            push_model(target, repo, public=public)
+        else:
+            push_run(target, repo, public=public)
+    except HubError as error:
+        raise HubError(
+            f"{error}; what was trained is in {target}, and this pushes it: "
+            f"adp push-model {target} {repo}{' --public' if public else ''}"
+        ) from error
 
 
 def _say_mapped(mapped_config: MappedConfig, path: str) -> None:
