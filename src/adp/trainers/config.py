@@ -21,13 +21,14 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from adp.rendering.options import RenderOptions
-from adp.trainers.config_methods import ConfigSection, DpoSection, GrpoSection, KtoSection, made
+from adp.trainers.config_methods import DpoSection, GrpoSection, KtoSection
 from adp.trainers.config_run import (
     EvaluateSection,
     LaunchSection,
     ReportSection,
     StoppingSection,
 )
+from adp.trainers.config_section import ConfigSection, made
 from adp_schema.ids import digest
 
 Method = Literal["sft", "dpo", "kto", "grpo"]

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from adp.rollouts.collecting.limits import Limits
-from adp.trainers.config_methods import ConfigSection, made
+from adp.trainers.config_section import ConfigSection, made
 
 MULTI_PORT = 29500
 """Port of the first process of several machines, when none is chosen: they must agree on it."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from adp.trainers.config import TrainConfig
+from adp.trainers.environment_rules import environment_faults
 from adp.trainers.incompatible_run import RUN_RULES
 from adp.trainers.machine import Machine, this_machine
 from adp_schema.errors import UsageError
@@ -34,10 +35,12 @@ def faults(config: TrainConfig, machine: Machine) -> Iterator[str]:
         sentence = rule(config, machine)
         if sentence:
             yield sentence
+    yield from environment_faults(config)
 
 
 def _no_data(config: TrainConfig, machine: Machine) -> str | None:
-    if config.data.store is None:
+    acting = config.method == "grpo" and config.grpo.environment is not None
+    if config.data.store is None and not acting:
         return "say what to train on: data.store, or adp train METHOD STORE"
     return None
 

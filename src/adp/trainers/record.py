@@ -116,7 +116,7 @@ def _metrics(log: Sequence[dict[str, Any]]) -> dict[str, Any]:
     if losses:
         results |= {"first_loss": losses[0], "last_loss": losses[-1]}
         results["mean_loss"] = sum(losses) / len(losses)
-    rewards = [entry["reward"] for entry in log if "reward" in entry]
+    rewards = [entry["reward"] for entry in log if entry.get("reward") is not None]
     if rewards:
         results |= {"first_reward": rewards[0], "last_reward": rewards[-1]}
     measured = [entry for entry in log if "eval_loss" in entry]

@@ -9,6 +9,7 @@ OUT/
   evaluation.svg       how it did in them
   best/                the model that did best
   checkpoints/         to go on from
+  rollouts/            episodes of a training in an environment, as a store
   base/                the model ``tiny``, when it was trained
   work/                rows and job of a run that is under way
 """
@@ -39,6 +40,7 @@ from adp.trainers.model import build_tiny, context_length
 from adp.trainers.precision import Precision, choose
 from adp.trainers.record import RECORD, write_record
 from adp.trainers.rewards import check_python
+from adp.trainers.rollouts.rollout_store import seal_rollouts
 from adp.trainers.training_process import (
     CHECKPOINTS,
     JOB,
@@ -195,6 +197,7 @@ def _train(config: TrainConfig, out: Path, options: TrainOptions, progress: Prog
     else:
         train_here(exact, out, options.steps, options.scoring)
     seconds = time.monotonic() - began
+    seal_rollouts(out)
     record = write_record(config, plan, out, options.command, seconds)
     clear(out)
     return Trained(plan, record)
@@ -250,7 +253,12 @@ def _rows(config: TrainConfig, work: Path, progress: Progress) -> TrainingPlan:
         with quiet():
             build_tiny(staged / "base", config.model.tiny)
     if old is not None and old.facts != plan.facts:
-        raise UsageError("the store is another one now; start a new run in another folder")
+        what = (
+            "environment or the tasks are others"
+            if "tasks" in plan.facts
+            else "store is another one"
+        )
+        raise UsageError(f"the {what} now; start a new run in another folder")
     if old is not None:
         # A run does not change its number format where it goes on on another machine.
         plan.precision = old.precision

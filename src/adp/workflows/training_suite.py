@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from adp.eval.scoring import ScoreOptions, choose_named, score_store
-from adp.eval.suite import Suite, read_suite, split_named
+from adp.eval.suite import Suite, read_suite
+from adp.rollouts.spec import split_named
 from adp.trainers.config import TrainConfig
 from adp.trainers.config_run import EvaluateSection
 from adp_schema.errors import UsageError

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from adp.rollouts.policies.prefixes import BLOCK, Known, Prefixes, growing_layer
 from adp.rollouts.policies.prompts import Generated
@@ -45,6 +45,23 @@ def ends_of(model: Any) -> frozenset[int]:
     return frozenset(end for end in more if end is not None)
 
 
+class TurnGenerator(Protocol):
+    """Writes answers to prompts, many at once."""
+
+    @property
+    def context(self) -> int | None:
+        """Tokens of prompt and answer; None: there is no limit."""
+        ...
+
+    def generate(self, jobs: Sequence[GenerationJob]) -> list[Generated]:
+        """Write answers, in the order of the jobs.
+
+        Raises:
+            InfrastructureError: none could be had, and no prompt is to blame.
+        """
+        ...
+
+
 class Generator:
     """Writes with one model.
 
@@ -53,13 +70,22 @@ class Generator:
         ends: ids of the tokens that end an answer.
         sampling: how tokens are chosen.
         memory: bytes for what was read already; 0 reads every prompt from its beginning.
+        tempered: keep log probabilities at the temperature, from which tokens are drawn; else
+            those of the model, at 1.
     """
 
     def __init__(
-        self, model: Any, ends: Collection[int], sampling: SamplingSettings, memory: int = 0
+        self,
+        model: Any,
+        ends: Collection[int],
+        sampling: SamplingSettings,
+        memory: int = 0,
+        *,
+        tempered: bool = False,
     ) -> None:
         self.model = model
         self.sampling = sampling
+        self.scale = sampling.temperature if tempered and sampling.temperature else 1.0
         self.ends = frozenset(ends) | ends_of(model)
         # Layers of other kinds, such as sliding windows, do not keep all that was read.
         self._plain = all(kind.__name__ == "DynamicLayer" for kind in self._kinds())
@@ -273,6 +299,8 @@ class _Batch:
         import torch
 
         chosen = torch.tensor(tokens, device=logits.device)[:, None]
+        if self._generator.scale != 1:
+            logits = logits / self._generator.scale
         logprobs = logits.gather(-1, chosen)[:, 0] - logits.logsumexp(-1)
         for row, token, logprob in zip(self._rows, tokens, logprobs.tolist(), strict=True):
             if not row.open:
