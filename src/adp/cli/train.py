@@ -122,7 +122,7 @@ def _command(method: str, summary: str) -> None:
     ) -> None:
         more = _given(method, store, model, launch, zero)
         switches = (resume, dry_run, as_json, allow_python, strict)
-        _train_and_push(config, settings or [], more, out, switches, (push, public))
+        _train(config, settings or [], more, out, switches, (push, public))
 
     _add(command, method, summary)
 
@@ -152,7 +152,7 @@ def _acting_command(method: str, summary: str) -> None:
         acting = {"grpo.environment.name": env, "grpo.environment.tasks": tasks}
         more |= {path: value for path, value in acting.items() if value is not None}
         switches = (resume, dry_run, as_json, allow_python, strict)
-        _train_and_push(config, settings or [], more, out, switches, (push, public))
+        _train(config, settings or [], more, out, switches, (push, public))
 
     _add(command, method, summary)
 
@@ -190,32 +190,17 @@ _EXAMPLES = {
 }
 
 
-def _train_and_push(
-    config: str | None,
-    settings: list[str],
-    more: dict[str, Any],
-    out: str | None,
-    switches: tuple[bool, bool, bool, bool, bool],
-    pushing: tuple[str | None, bool],
-) -> None:
-    _, dry_run, as_json, _, _ = switches
-    push, public = pushing
-    if push is not None:
-        check_push(push, public=public)
-    _train(config, settings, more, out, switches)
-    if push is not None and not dry_run:
-        target = out or read_config(config, settings, more)[0].output_dir
-        _push(str(target), push, public=public, quiet=as_json)
-
-
 def _train(
     path: str | None,
     settings: list[str],
     more: dict[str, Any],
     out: str | None,
     switches: tuple[bool, bool, bool, bool, bool],
+    pushed: tuple[str | None, bool],
 ) -> None:
     resume, dry_run, as_json, allow_python, strict = switches
+    if pushed[0] is not None:
+        check_push(pushed[0], public=pushed[1])
     config, other = read_config(path, settings, more)
     config = with_suite(config)
     if other is not None and not as_json:
@@ -252,6 +237,8 @@ def _train(
         print_json({**(done.record or {}), **_mapped(other)})
     else:
         _say_done(done, str(target))
+    if pushed[0] is not None:
+        _push(str(target), pushed[0], public=pushed[1], quiet=as_json)
 
 
 def _push(target: str, repo: str, *, public: bool, quiet: bool) -> None:
