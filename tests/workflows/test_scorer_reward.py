@@ -69,7 +69,7 @@ def registry(monkeypatch) -> Registry[RolloutRewardKind]:
     ("scorer:tool_f1", "tool_f1", "tool_f1"),
     ("scorer:outcome,metric=reward", "outcome", "reward"),
     ("scorer:name=outcome", "outcome", "success"),
-    ("scorer:name='tool_f1:arguments=ignore',metric=tool_f1", "tool_f1:arguments=ignore", "tool_f1"),
+    ("scorer:name='tool_f1:arguments=ignore'", "tool_f1:arguments=ignore", "tool_f1"),
 ])  # fmt: skip
 def test_numbers_are_those_of_the_scorer(registry, spec, scorer, metric):
     made = rollout_reward(spec)
