@@ -80,9 +80,9 @@ def test_rows_hold_what_the_environment_says_first():
     )
     assert to_trl("toolworld", first=tasks[0], answer="tool")().reset(**row) is None
     # A row of another data set lacks the words of the system: they stand apart.
-    said = to_trl("toolworld", first=tasks[0])().reset(**trl_rows(tasks[:1])[0])
-    assert said is not None
-    assert said.startswith("\n\nCall tools to find the answer.")
+    observation = to_trl("toolworld", first=tasks[0])().reset(**trl_rows(tasks[:1])[0])
+    assert observation is not None
+    assert observation.startswith("\n\nCall tools to find the answer.")
 
 
 def test_the_share_of_failed_calls_is_logged():

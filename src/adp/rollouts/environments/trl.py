@@ -310,8 +310,10 @@ def _unsaid(messages: Sequence[Mapping[str, Any]], prompt: Any) -> str:
 
     TRL writes it behind the last message of the prompt, with nothing between.
     """
-    said = prompt if isinstance(prompt, list) else [{"content": prompt or ""}]
-    heard = [str(message.get("content") or "") for message in said if isinstance(message, Mapping)]
+    spoken = prompt if isinstance(prompt, list) else [{"content": prompt or ""}]
+    heard = [
+        str(message.get("content") or "") for message in spoken if isinstance(message, Mapping)
+    ]
     texts = [str(message.get("content") or "") for message in messages]
     left = [text for text in texts if text and not any(text in other for other in heard)]
     last = heard[-1] if heard else ""
