@@ -48,7 +48,8 @@ Redo = Annotated[
     ),
 ]
 AllowPython = Annotated[
-    bool, typer.Option("--allow-python", help="Let recipes and rewards call Python functions.")
+    bool,
+    typer.Option("--allow-python", help="Let recipes, rewards and environments be Python code."),
 ]
 Listed = Annotated[bool, typer.Option("--list", help="List the shipped loops, and end.")]
 Schema = Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of such files.")]

@@ -144,20 +144,20 @@ def _sections(numbers: LoopNumbers) -> Iterator[Section]:
         plots=tuple(shown.title for shown in SHOWN),
         tables=(_by_round(numbers),) if numbers.evaluations() else (),
     )
+    heads: tuple[str, ...]
     heads = ("#round", "stage", "method", "values", "#rows", "#trained tokens", "#steps", "result")
-    trained = [record for record in numbers.records if record.kind == "train"]
-    rows: list[Row] = [_train_row(record) for record in trained]
-    yield Section("training", "Training", tables=_tables("Train stages", heads, rows))
+    trained: list[Row] = [_train_row(r) for r in numbers.records if r.kind == "train"]
+    yield Section("training", "Training", tables=_tables("Train stages", heads, trained))
     data = [record for record in numbers.records if record.kind not in ("train", "eval")]
     heads = ("#round", "stage", "kind", "result")
-    rows = [(number(r.round), name(r.stage), r.kind, name(r.line, 200)) for r in data]
-    yield Section("data", "Data", tables=_tables("Stages that make data", heads, rows))
-    rows = [
+    made: list[Row] = [(number(r.round), name(r.stage), r.kind, name(r.line, 200)) for r in data]
+    yield Section("data", "Data", tables=_tables("Stages that make data", heads, made))
+    every: list[Row] = [
         (number(r.round), name(r.stage), r.kind, f"{r.seconds:,.1f}", r.hash[:12])
         for r in numbers.records
     ]
     heads = ("#round", "stage", "kind", "#seconds", "hash of the result")
-    yield Section("stages", "All stages", tables=_tables("In order", heads, rows))
+    yield Section("stages", "All stages", tables=_tables("In order", heads, every))
 
 
 def _tables(title: str, heads: Sequence[str], rows: Sequence[Row]) -> tuple[TextTable, ...]:

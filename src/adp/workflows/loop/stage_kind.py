@@ -78,6 +78,17 @@ class StageContext:
         return str(place) if text and "://" not in text and place.exists() else text
 
 
+def given_spec(text: str, context: StageContext) -> str:
+    """The name of an environment or a policy, or a path; files stand beside that of the loop.
+
+    Args:
+        text: NAME:key=value,..., FILE.yaml, or FILE.py:NAME.
+        context: the stage.
+    """
+    path, colon, rest = text.partition(".py:")
+    return f"{context.given_path(f'{path}.py')}:{rest}" if colon else context.given_path(text)
+
+
 @dataclass(frozen=True)
 class StageFacts:
     """What a finished stage has brought, read from its folder.

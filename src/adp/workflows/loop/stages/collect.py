@@ -10,7 +10,7 @@ from adp.core.extras import need
 from adp.rollouts.collecting.collect_options import CollectOptions, prepare_collect
 from adp.workflows.loop.hashes import store_hash
 from adp.workflows.loop.ordered_store import episodes_of, write_ordered
-from adp.workflows.loop.stage_kind import StageContext, StageFacts, StageKind
+from adp.workflows.loop.stage_kind import StageContext, StageFacts, StageKind, given_spec
 from adp_schema.store import Store
 
 
@@ -31,16 +31,8 @@ def placed(options: Any, context: StageContext) -> Any:
     for name in ("env", "policy", "tasks", "suite"):
         value = getattr(options, name, None)
         if isinstance(value, str):
-            changes[name] = _given(value, context)
+            changes[name] = given_spec(value, context)
     return options.model_copy(update=changes)
-
-
-def _given(text: str, context: StageContext) -> str:
-    """A spec or a path; a file that it begins with is one beside the file of the loop."""
-    path, colon, rest = text.partition(".py:")
-    if colon:
-        return context.given_path(f"{path}.py") + ":" + rest
-    return context.given_path(text)
 
 
 def _check(options: CollectStage, context: StageContext) -> None:

@@ -30,8 +30,6 @@ class CurateStage(OptionsModel):
     """Name of an input -> its store, over those of the recipe."""
     changes: tuple[str, ...] = Field(default=(), alias="set")
     """Changes of the recipe, each PATH=VALUE."""
-    allow_python: bool = False
-    """The recipe calls Python functions; the call of the loop has to allow that, too."""
     workers: int | None = Field(default=None, ge=1)
     """Processes; null: one a core."""
 
@@ -53,15 +51,14 @@ def _recipe(options: CurateStage, context: StageContext) -> tuple[Recipe, Path]:
 
 def _check(options: CurateStage, context: StageContext) -> None:
     recipe, _ = _recipe(options, context)
-    check_plan(recipe, allow_python=options.allow_python and context.allow_python)
+    check_plan(recipe, allow_python=context.allow_python)
 
 
 def _run(options: CurateStage, context: StageContext, out: Path) -> None:
     recipe, folder = _recipe(options, context)
     if (out / _REPORT).exists() and not (out / ".run").exists():
         return  # a call before was killed when all was written
-    allowed = options.allow_python and context.allow_python
-    how = CurateOptions(folder, options.workers, allow_python=allowed)
+    how = CurateOptions(folder, options.workers, allow_python=context.allow_python)
     run(recipe, str(out), options=how, progress=context.progress)
 
 

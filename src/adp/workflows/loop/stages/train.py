@@ -14,9 +14,17 @@ from adp.trainers.config import Method, TrainConfig
 from adp.trainers.config_file import read_config
 from adp.trainers.incompatible import refuse
 from adp.trainers.record import RECORD
+from adp.trainers.rewards import check_python
 from adp.trainers.run import TrainOptions, last_checkpoint, train
 from adp.workflows.loop.hashes import combined, model_hash
-from adp.workflows.loop.stage_kind import ModelPlace, StageContext, StageFacts, StageKind
+from adp.workflows.loop.stage_kind import (
+    ModelPlace,
+    StageContext,
+    StageFacts,
+    StageKind,
+    given_spec,
+)
+from adp.workflows.training_suite import SCORING, with_suite
 from adp_schema.errors import UsageError
 
 _METRICS = "metrics.jsonl"
@@ -31,6 +39,10 @@ class TrainStage(OptionsModel):
     """A configuration, or its file."""
     store: str | None = None
     """What to train on; in place of data.store."""
+    env: str | None = None
+    """grpo: let the model act in this environment."""
+    tasks: str | None = None
+    """grpo: tasks of env: a file, a store, or SPLIT:COUNT[:SEED]; null: those of the store."""
     model: str = "last"
     """The model that it begins with: last, base, a folder, or a name on the Hub."""
     changes: tuple[str, ...] = Field(default=(), alias="set")
@@ -39,8 +51,6 @@ class TrainStage(OptionsModel):
     """Train in so many processes."""
     zero: int | None = None
     """DeepSpeed's ZeRO; not tested."""
-    allow_python: bool = False
-    """Rewards are Python functions; the call of the loop has to allow that, too."""
     strict: bool = False
     """Stop when a row lacks something of the store."""
 
@@ -64,6 +74,10 @@ def config_of(options: TrainStage, context: StageContext) -> TrainConfig:
         "model.model_name_or_path": start.base,
         "model.adapter_name_or_path": start.adapter,
         "data.store": None if options.store is None else context.given_path(options.store),
+        "grpo.environment.name": None if options.env is None else given_spec(options.env, context),
+        "grpo.environment.tasks": (
+            None if options.tasks is None else context.given_path(options.tasks)
+        ),
         "launch.processes": options.launch,
         "launch.zero": options.zero,
     }
@@ -74,11 +88,14 @@ def config_of(options: TrainStage, context: StageContext) -> TrainConfig:
     if "seed" not in config.training.model_fields_set:
         training = config.training.model_copy(update={"seed": context.seed})
         config = config.model_copy(update={"training": training})
-    return config
+    return with_suite(config)
 
 
 def _check(options: TrainStage, context: StageContext) -> None:
-    refuse(config_of(options, context))
+    config = config_of(options, context)
+    refuse(config)
+    if config.method == "grpo":
+        check_python(config.grpo, context.allow_python)
 
 
 def _model(options: TrainStage, context: StageContext) -> ModelPlace:
@@ -97,9 +114,10 @@ def _run(options: TrainStage, context: StageContext, out: Path) -> None:
     how = TrainOptions(
         resume=resume,
         command=["adp", "loop", f"round-{context.round}.{context.name}"],
-        allow_python=options.allow_python and context.allow_python,
+        allow_python=context.allow_python,
         steps=context.progress,
         strict=options.strict,
+        scoring=SCORING,
     )
     train(config_of(options, context), str(out), how)
 
@@ -108,7 +126,7 @@ def _facts(options: TrainStage, folder: Path) -> StageFacts:
     record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
     result, plan = record["result"], record["plan"]
     counts = {"rows": plan.get("rows"), "steps": result.get("steps")}
-    counts["trained_tokens"] = _trained_tokens(folder, plan)
+    counts["trained_tokens"] = _trained_tokens(folder, record)
     for name in ("first_loss", "last_loss", "first_reward", "last_reward"):
         if name in result:
             counts[name] = result[name]
@@ -122,14 +140,20 @@ def _facts(options: TrainStage, folder: Path) -> StageFacts:
     return StageFacts(combined(hashes), counts, line=line)
 
 
-def _trained_tokens(folder: Path, plan: dict[str, Any]) -> int | None:
-    """Tokens that the training read, as the trainer counts; else those under the loss once."""
+def _trained_tokens(folder: Path, record: dict[str, Any]) -> int | None:
+    """Tokens under the loss: of the rows, or of the episodes in which the model acted."""
+    per_episode = []
     path = folder / _METRICS
-    counted = None
-    if path.exists():
-        for line in path.read_text(encoding="utf-8").splitlines():
-            counted = json.loads(line).get("num_tokens", counted)
-    return int(counted) if counted is not None else plan.get("trained")
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        per_episode += [json.loads(line).get("rollouts/in_loss")]
+    known = [value for value in per_episode if value is not None]
+    if not known:
+        trained: int | None = record["plan"].get("trained")
+        return trained
+    training, launch = record["config"]["training"], record["config"]["launch"]
+    together = training["per_device_train_batch_size"] * training["gradient_accumulation_steps"]
+    episodes = together * launch["processes"] * record["result"]["steps"]
+    return round(sum(known) / len(known) * episodes)
 
 
 KIND = StageKind(
