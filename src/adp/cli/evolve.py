@@ -252,8 +252,10 @@ def list_operators(*, as_json: bool) -> None:
         return print_json(
             {"operators": [{name: getattr(item, name) for name in fields} for item in listed]}
         )
-    rows = [(item.name, item.applies_to, ", ".join(item.asks), item.about) for item in listed]
-    print_table(("operator", "for", "asks", "what it does"), rows)
+    width = max(len(item.name) for item in listed)
+    for item in listed:
+        asks = f" (asks {' and '.join(item.asks)})" if item.asks else ""
+        say(f"{item.name:<{width}}  {item.applies_to:<9}  {item.about}{asks}")
 
 
 def _show(report: EvolveReport, out: str) -> None:

@@ -73,7 +73,7 @@ def kills(calls, count):
     for _ in range(count):
         process = calls.start()
         before = calls.size()
-        until(lambda size=before: calls.size() != size or process.poll() is not None, pause=0.01)
+        until(lambda b=before, p=process: calls.size() != b or p.poll() is not None, pause=0.01)
         time.sleep(draw.random() * 0.3)
         process.kill()
         process.communicate(timeout=PATIENCE)
