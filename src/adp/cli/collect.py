@@ -8,7 +8,13 @@ import typer
 
 from adp.cli.collect_list import list_kinds, list_tools
 from adp.cli.collect_screen import CollectScreen
-from adp.cli.collect_summary import remarks_of, say_branches, say_tasks, summary
+from adp.cli.collect_summary import (
+    remarks_of,
+    say_branches,
+    say_branching,
+    say_tasks,
+    summary,
+)
 from adp.cli.options import JsonReport
 from adp.cli.rollout_options import (
     Again,
@@ -21,14 +27,14 @@ from adp.cli.rollout_options import (
     Unsafe,
 )
 from adp.cli.text import epilog, nothing_new, print_json, stdout_to_stderr
+from adp.rollouts.collecting.branching.settings import load_policy, read_branching
 from adp.rollouts.collecting.collect import collect_now
 from adp.rollouts.collecting.offered_tools import closed, made
 from adp.rollouts.collecting.run_file import kind_facts
 from adp.rollouts.collecting.settings import CollectSettings
 from adp.rollouts.collecting.tasks import own_tasks, read_tasks
 from adp.rollouts.experts.spec import cast_of
-from adp.rollouts.policy import POLICIES
-from adp.rollouts.spec import load, load_environment
+from adp.rollouts.spec import load_environment
 from adp_schema.errors import UsageError
 
 EPILOG = epilog(
@@ -54,6 +60,14 @@ ExpertMode = Annotated[
     typer.Option(
         metavar="M",
         help="An expert beside the policy: none, ground_truth, random or informed, with settings.",
+    ),
+]
+Branching = Annotated[
+    str | None,
+    typer.Option(
+        metavar="B",
+        help="Let attempts branch where the model is unsure: arpo, or key=value,... "
+        "(initial, beam, probability, entropy_weight, call_limit, ...).",
     ),
 ]
 Number = Annotated[int, typer.Option("--n", min=1, help="Attempts at each task.")]
@@ -105,6 +119,7 @@ def collect(
     n: Number = 1,
     concurrency: AtOnce = 64,
     expert_mode: ExpertMode = None,
+    branching: Branching = None,
     seed: Seed = 0,
     split: Split = None,
     dataset: Dataset = None,
@@ -150,6 +165,7 @@ def collect(
         "seed": seed,
         "limits": {name: value for name, value in limits.items() if value is not None},
         "timed": not no_times,
+        "branching": None if branching is None else read_branching(branching),
         "n": n,
         "concurrency": concurrency,
         "totals": {"tokens": total_tokens, "cost": total_cost, "seconds": total_seconds},
@@ -168,7 +184,7 @@ def _collect(
 ) -> None:
     with stdout_to_stderr(wanted=as_json):
         kind, about = load_environment(what["env"], unsafe_python=unsafe_python)
-        policy_kind, policy_about = load(POLICIES, what["policy"])
+        policy_kind, policy_about = load_policy(what["policy"], given["branching"])
         tasks = what["tasks"] or own_tasks(kind)
         result = read_tasks(tasks, kind, about, split=what["split"])
         if not what["tasks"]:
@@ -205,5 +221,6 @@ def _collect(
     else:
         if cast.assistance is not None:
             say_branches(out)
+        say_branching(report)
         summary(report, out, (len(result.tasks), settings.n), remarks, settings.since)
     report.check()

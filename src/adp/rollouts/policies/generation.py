@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from adp.rollouts.policies.entropy import top_entropy
 from adp.rollouts.policies.prefixes import BLOCK, Known, Prefixes, growing_layer
 from adp.rollouts.policies.prompts import Generated
 from adp.rollouts.policies.settings import SamplingSettings
@@ -53,12 +54,19 @@ class Generator:
         ends: ids of the tokens that end an answer.
         sampling: how tokens are chosen.
         memory: bytes for what was read already; 0 reads every prompt from its beginning.
+        entropies: tokens over which the entropy of each place is taken; 0: it is not.
     """
 
     def __init__(
-        self, model: Any, ends: Collection[int], sampling: SamplingSettings, memory: int = 0
+        self,
+        model: Any,
+        ends: Collection[int],
+        sampling: SamplingSettings,
+        memory: int = 0,
+        entropies: int = 0,
     ) -> None:
         self.model = model
+        self.entropies = entropies
         self.sampling = sampling
         self.ends = frozenset(ends) | ends_of(model)
         # Layers of other kinds, such as sliding windows, do not keep all that was read.
@@ -273,10 +281,16 @@ class _Batch:
         import torch
 
         chosen = torch.tensor(tokens, device=logits.device)[:, None]
-        logprobs = logits.gather(-1, chosen)[:, 0] - logits.logsumexp(-1)
-        for row, token, logprob in zip(self._rows, tokens, logprobs.tolist(), strict=True):
+        total = logits.logsumexp(-1)
+        logprobs = logits.gather(-1, chosen)[:, 0] - total
+        count = min(self._generator.entropies, logits.shape[-1])
+        tops = (logits.topk(count).values - total[:, None]).tolist() if count else None
+        for place, (token, logprob) in enumerate(zip(tokens, logprobs.tolist(), strict=True)):
+            row = self._rows[place]
             if not row.open:
                 continue
+            if tops is not None:
+                row.ended.entropies.append(top_entropy(tops[place], count))
             row.ended.ids.append(token)
             row.ended.logprobs.append(logprob)
             row.ended.ended = token in self._generator.ends

@@ -55,6 +55,10 @@ class TransformersPolicy:
         model: a loaded model; None loads the one that the settings name.
         tokenizer: of that model.
 
+    Attributes:
+        name: name of the model.
+        vocabulary: how many tokens the tokenizer knows.
+
     Raises:
         UsageError: there is no such model, or a setting does not fit it.
         MissingExtraError: torch or transformers is not installed.
@@ -66,10 +70,13 @@ class TransformersPolicy:
         if model is None:
             model, tokenizer = load_for_generation(settings)
         self.name = model_name(settings.model)
+        self.vocabulary = len(tokenizer)
         self._settings = settings
         self._prompter = Prompter(tokenizer, settings, ends_of(model))
         memory = settings.prefix_cache_mb << 20
-        self._generator = Generator(model, self._prompter.ends, settings, memory)
+        self._generator = Generator(
+            model, self._prompter.ends, settings, memory, settings.entropies
+        )
         if self._prompter.context is None:
             self._prompter.context = self._generator.context
         self._waiting: list[_Waiting] = []
