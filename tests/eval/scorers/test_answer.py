@@ -10,16 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adp.eval.scorers.compare_answers import (
-    exact,
-    extract,
-    formula,
-    holds,
-    math_equal,
-    normalize,
-    token_f1,
-)
-from adp.eval.scorers.references import reference_answers
+from adp.core.answers.extraction import extract
+from adp.core.answers.formulas import formula, math_equal
+from adp.core.answers.words import exact, holds, normalize, token_f1
+from adp.rollouts.task_references import reference_answers
 from adp_schema.model import Task
 from tests.eval.scorers.runs import reasons, run, scorer, turn, values
 

@@ -20,13 +20,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from adp.core.answers.extraction import extract
+from adp.core.answers.formulas import math_equal
+from adp.core.answers.words import exact, holds, token_f1
 from adp.eval.scorer import Item, Score, ScorerKind
 from adp.eval.scorers.base import PerTrajectory, unscored
-from adp.eval.scorers.compare_answers import exact, extract, holds, math_equal, token_f1
 from adp.eval.scorers.correctness import prediction
-from adp.eval.scorers.references import reference_answers
-from adp.eval.scorers.trajectory_reading import SHOWN, cut
 from adp.rollouts.environment import Settings
+from adp.rollouts.task_references import reference_answers
+from adp.rollouts.trajectory_reading import SHOWN, cut
 
 
 class AnswerSettings(Settings):

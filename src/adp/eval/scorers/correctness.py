@@ -10,11 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from adp.core.answers.extraction import extract
+from adp.core.answers.formulas import math_equal
+from adp.core.answers.words import exact, holds, token_f1
 from adp.eval.scorer import Item
-from adp.eval.scorers.compare_answers import exact, extract, holds, math_equal, token_f1
-from adp.eval.scorers.references import reference_answers
-from adp.eval.scorers.trajectory_reading import last_text, number_or_none
 from adp.rollouts.environment import Settings
+from adp.rollouts.task_references import reference_answers
+from adp.rollouts.trajectory_reading import last_text, number_or_none
 from adp.rollouts.turns import is_success
 from adp_schema.model import Trajectory
 

@@ -16,7 +16,7 @@ from adp.eval.metrics import evidence_figure
 from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
 from adp.eval.scorers.base import PerTrajectory, share, unscored
 from adp.eval.scorers.correctness import WithCorrectness, correctness
-from adp.eval.scorers.trajectory_reading import SHOWN, Made, WithActor, agent_calls, brief, cut
+from adp.rollouts.trajectory_reading import SHOWN, Made, WithActor, agent_calls, brief, cut
 from adp_schema.model import Observation
 
 

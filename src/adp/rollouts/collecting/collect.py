@@ -318,7 +318,7 @@ class _Run:
                 trajectories = [await self._episode(job.about)]
             else:
                 trajectories = await self._group(job.members, self._settings.branching)
-            await self._target.put(list(zip(job.members, trajectories, strict=True)))
+            await self._target.put_together(list(zip(job.members, trajectories, strict=True)))
             for trajectory in trajectories:
                 episode = Episode.of(trajectory)
                 self._plan.spent.add(episode)

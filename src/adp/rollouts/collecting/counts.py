@@ -149,10 +149,16 @@ class Streak:
     Args:
         most: how many are too many.
         at_once: how many episodes run at once.
+        advice: what to do when it stops.
     """
 
-    def __init__(self, most: int, at_once: int) -> None:
-        self._most, self._at_once = most, at_once
+    def __init__(
+        self,
+        most: int,
+        at_once: int,
+        advice: str = "mend the cause, and go on with the same call and --retry-failed",
+    ) -> None:
+        self._most, self._at_once, self._advice = most, at_once, advice
         self._well = False
         self._reason, self._count = "", 0
 
@@ -174,7 +180,7 @@ class Streak:
         if self._count >= most:
             raise RolloutError(
                 f"stopped: {most} episodes in a row broke ({reason}: {episode.error_message}); "
-                "mend the cause, and go on with the same call and --retry-failed"
+                f"{self._advice}"
             )
 
 

@@ -59,8 +59,12 @@ class OutputStore:
         self._thread = ThreadPoolExecutor(2, thread_name_prefix="adp-store")
         self._queue: asyncio.Queue[_Group | None] = asyncio.Queue(2 * _TOGETHER)
 
-    async def put(self, group: _Group) -> None:
-        """Hand trajectories over; it waits while too many are on their way to the disk.
+    async def put(self, tag: Any, trajectory: Trajectory) -> None:
+        """Hand a trajectory over; it waits while too many are on their way to the disk."""
+        await self.put_together([(tag, trajectory)])
+
+    async def put_together(self, group: _Group) -> None:
+        """Hand trajectories over that are appended at once.
 
         Args:
             group: each with its tag. A kill leaves all of them in the store or none, unless they

@@ -44,12 +44,15 @@ class BranchingSettings(Settings):
     """Where a world cannot be copied: do not branch, or carry its calls out again in a new one."""
 
 
-def load_policy(text: str, branching: BranchingSettings | None) -> tuple[PolicyKind, Any]:
+def load_policy(
+    text: str, branching: BranchingSettings | None, **more: Any
+) -> tuple[PolicyKind, Any]:
     """Look the spec of a policy up; where attempts branch, it gives the entropies for it.
 
     Args:
         text: the spec.
         branching: how attempts branch; None: they do not.
+        **more: further settings, which win.
 
     Returns:
         The kind of policy, and its settings.
@@ -58,7 +61,7 @@ def load_policy(text: str, branching: BranchingSettings | None) -> tuple[PolicyK
         UsageError: the name or a setting is unknown, or a value is wrong.
         InputError: a file cannot be read.
     """
-    kind, settings = load(POLICIES, text)
+    kind, settings = load(POLICIES, text, **more)
     if branching is not None and "entropies" in type(settings).model_fields:
         settings = settings.model_copy(update={"entropies": branching.top})
     return kind, settings

@@ -13,12 +13,16 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from adp.rendering.arguments import object_of
+from adp.rollouts.collecting.recorder import ENVIRONMENT, INFRASTRUCTURE, POLICY
 from adp.rollouts.environment import Settings
 from adp.rollouts.experts.history import EXPERT
 from adp_schema.model import Observation, Step, ToolCall, Trajectory
 
 Actor = Literal["all", "agent"]
 """Whose calls count: those of the agent and of an expert beside it, or of the agent alone."""
+
+OUTSIDE = frozenset({ENVIRONMENT, INFRASTRUCTURE, POLICY})
+"""Values of ``error_type`` that are no fault of the agent's."""
 
 SHOWN = 5
 """Entries of a list that evidence holds."""
@@ -70,6 +74,13 @@ class AgentStep:
     step: int
     row: Step
     calls: tuple[Made, ...] = field(default=())
+
+
+def broken(trajectory: Trajectory) -> str | None:
+    """What broke a run without the agent's fault; None when nothing did."""
+    if trajectory.error_type not in OUTSIDE:
+        return None
+    return f"the run broke: {trajectory.error_type}"
 
 
 def agent_steps(trajectory: Trajectory) -> list[AgentStep]:

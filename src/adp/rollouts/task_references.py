@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from adp.core.json_values import json_or_none
-from adp.eval.scorers.trajectory_reading import same
 from adp.rendering.arguments import object_of
+from adp.rollouts.trajectory_reading import same
 from adp_schema.model import Task
 
 _ARGUMENTS = ("arguments", "parameters", "args", "kwargs", "input", "action_input")

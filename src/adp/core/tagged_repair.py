@@ -1,16 +1,6 @@
-r"""ET-Agent's text form of a trajectory: its two validators, and the repair of its tags.
+r"""The repair of ET-Agent's tags in a text (`adp.core.tagged_run`).
 
-    <think>...</think> <search>query</search> <result>...</result> <think>...</think>
-    <python>code</python> <result>...</result> ... <answer> ... \boxed{...} </answer>
-
-**v1**, of the flywheel and of the reward: as many ``<think>`` as ``</think>``, at least one; one
-``<answer>`` and one ``</answer>``, in this order; each ``<search>`` and ``<python>`` is followed by
-its end tag, then by a result with both tags; ``\boxed{`` and ``}`` stand in the answer.
-
-**v2**, of the Pareto sampling, asks besides: the text begins with ``<think>`` and ends with
-``</answer>``; the answer holds exactly one ``\boxed{``, and no tag of thoughts or tools.
-
-The **repair** inserts missing tags: ``</answer>`` at the end; ``<answer>`` before the line of the
+It inserts missing tags: ``</answer>`` at the end; ``<answer>`` before the line of the
 last ``\boxed``, else before the last line; and around each thought the ``<think>`` or ``</think>``
 that it lacks. A thought reaches from the start or a ``</result>`` to the next tool or the answer.
 Empty pairs of both go. ET-Agent's own function inserts ``</think>`` and ``<think>`` at these places
@@ -24,62 +14,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-TOOLS = ("search", "python")
-TAGS = re.compile(r"</?(?:think|search|python|result|answer)>")
-
 _NEXT = re.compile(r"<(?:search|python|answer)>")
 _EMPTY = re.compile(r"<think>[\n ]*</think>")
 _BLANK = "\n "
 _END = "</result>"
-
-
-def invalid_v1(text: str) -> str | None:
-    """What is wrong with a text by the first validator; None when it is valid."""
-    text = text.strip()
-    thoughts = text.count("<think>")
-    if thoughts != text.count("</think>") or not thoughts:
-        return "think tags are missing or do not match"
-    if text.count("<answer>") != 1 or text.count("</answer>") != 1:
-        return "there is not exactly one answer"
-    if any(_is_broken(text, tool) for tool in TOOLS):
-        return "a tool call without its result"
-    start, end = text.find("<answer>"), text.find("</answer>")
-    if start > end:
-        return "the answer ends before it begins"
-    inside = text[start:end]
-    if "\\boxed{" not in inside or "}" not in inside:
-        return "the answer has no box"
-    return None
-
-
-def invalid_v2(text: str) -> str | None:
-    """What is wrong with a text by the second validator; None when it is valid."""
-    text = text.strip()
-    if wrong := invalid_v1(text):
-        return wrong
-    if not text.startswith("<think>"):
-        return "the text does not begin with a thought"
-    if not text.endswith("</answer>"):
-        return "the text does not end with the answer"
-    inside = text[text.find("<answer>") + len("<answer>") : text.find("</answer>")]
-    if inside.count("\\boxed{") != 1:
-        return "the answer has more than one box"
-    if any(f"<{end}{tag}>" in inside for tag in ("think", *TOOLS) for end in ("", "/")):
-        return "the answer holds tags"
-    return None
-
-
-def _is_broken(text: str, tool: str) -> bool:
-    """Whether a call of a tool lacks its end tag or its result, or has them in another order."""
-    place = 0
-    while (start := text.find(f"<{tool}>", place)) >= 0:
-        end = text.find(f"</{tool}>", start)
-        # ET-Agent looks for the result of a search from the call on, of Python from its end on.
-        result = text.find("<result>", start if tool == "search" else max(end, 0))
-        place = text.find(_END, max(result, 0))
-        if min(end, result, place) < 0 or not start < end < result < place:
-            return True
-    return False
 
 
 class TextPieces:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from adp.curation.ops.filter.tags import TextPieces, invalid_v1, invalid_v2, repair
+from adp.core.tagged_repair import TextPieces, repair
+from adp.core.tagged_run import invalid_v1, invalid_v2
 
 GOOD = (
     "<think>a</think> <search>q</search> <result>r</result> <think>b</think>\n"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from adp.eval.scorers.trajectory_reading import agent_calls, agent_texts, key_of, last_text
 from adp.eval.scorers.usage import cost_of, seconds_of, tokens_of, written_tokens
+from adp.rollouts.trajectory_reading import agent_calls, agent_texts, key_of, last_text
 from adp_schema.model import Observation, Step, ToolCall, Trajectory
 from tests.eval.scorers.runs import call, run, turn
 
