@@ -152,7 +152,7 @@ def _trained_tokens(folder: Path, record: dict[str, Any]) -> int | None:
         return trained
     training, launch = record["config"]["training"], record["config"]["launch"]
     together = training["per_device_train_batch_size"] * training["gradient_accumulation_steps"]
-    episodes = together * launch["processes"] * record["result"]["steps"]
+    episodes: int = together * launch["processes"] * record["result"]["steps"]
     return round(sum(known) / len(known) * episodes)
 
 
