@@ -152,7 +152,9 @@ class BranchingGroup:
         number = len(self._paths)
         member = self._members[number]
         about = member.about
-        kind = INITIAL if about.attempt < self._settings.initial else REFILL
+        # One that is run alone is the missing attempt of a group.
+        place = number if len(self._members) > 1 else about.attempt
+        kind = INITIAL if place < self._settings.initial else REFILL
         path = _Path(number, kind, about.seed, None)
         try:
             environment = as_async(self._environments())
