@@ -1,4 +1,4 @@
-"""A reward that differs between answers of a model that knows nothing, so that it learns something."""
+"""A reward that differs between answers of a model that knows nothing, so that it learns."""
 
 from __future__ import annotations
 
