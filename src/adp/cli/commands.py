@@ -37,6 +37,10 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "adp.cli.merge_adapter:merge_adapter",
             "Put an adapter into its model, and save that.",
         ),
+        "push-model": (
+            "adp.cli.push_model:push_model",
+            "Push what a training made to the Hugging Face Hub.",
+        ),
     },
     "Evaluate": {
         "collect": (

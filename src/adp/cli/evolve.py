@@ -39,6 +39,7 @@ from adp.rollouts.evolving.sources import read_jobs
 from adp.rollouts.experts.spec import cast_of
 from adp.rollouts.policy import POLICIES, Policy
 from adp.rollouts.spec import load, load_environment
+from adp.workflows.flywheel_records import write_flywheel
 from adp.workflows.rft import make_rft
 from adp_schema.errors import UsageError
 from adp_schema.store import Store
@@ -98,6 +99,10 @@ Rft = Annotated[
     str | None,
     typer.Option(metavar="DIR", help="At the end, select for RFT, and write rows there."),
 ]
+Flywheel = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="At the end, write the buffers as records of ET-Agent."),
+]
 Listed = Annotated[bool, typer.Option("--list", help="List the operators, and end.")]
 
 
@@ -127,6 +132,7 @@ def evolve(
     first_is_used: FirstUsed = False,
     no_times: NoTimes = False,
     rft: Rft = None,
+    flywheel: Flywheel = None,
     unsafe_python: Unsafe = False,
     listed: Listed = False,
     as_json: JsonReport = False,
@@ -144,37 +150,47 @@ def evolve(
         raise UsageError("give a store, --env, --policy and -o; adp evolve --list shows operators")
     limits = {"max_turns": max_turns, "max_calls": max_calls, "max_seconds": max_seconds}
     given = {
-        "dataset": dataset,
-        "seed": seed,
-        "rounds": rounds,
+        "dataset": dataset, "seed": seed, "rounds": rounds, "correct": rule(correct),
         "operators": tuple(name.strip() for name in ops.split(",")) if ops else (),
-        "correct": rule(correct),
-        "additional_calls": additional_calls,
-        "tries": tries,
+        "additional_calls": additional_calls, "tries": tries, "tagged": tagged,
         "limits": {name: value for name, value in limits.items() if value is not None},
-        "tagged": tagged,
-        "first_is_used": first_is_used,
-        "timed": not no_times,
-        "concurrency": concurrency,
-        "max_failures": max_failures,
-        "retry_failed": retry_failed,
-        "seal": seal,
-    }
+        "first_is_used": first_is_used, "timed": not no_times, "concurrency": concurrency,
+        "max_failures": max_failures, "retry_failed": retry_failed, "seal": seal,
+    }  # fmt: skip
     specs = {REFINER: refiner, ANALYSER: analyser or refiner, JUDGE: judge}
     what = {"store": path, "env": env, "policy": policy, "models": specs}
     with stdout_to_stderr(wanted=as_json):
         report = _evolve(what, out, given, unsafe_python=unsafe_python, quiet=as_json)
-        rows = make_rft(out, rft).plain() if rft is not None and report.sealed else None
+        files = _files(out, rft, flywheel, sealed=report.sealed)
     if as_json:
-        print_json({"store": out, **report.plain(), **({"rft": rows} if rows else {})})
+        print_json({"store": out, **report.plain(), **files})
     else:
         _show(report, out)
-        if rows is not None:
-            say(f"rft: {rows['selected']:,} of {rows['in']:,} trajectories, {rows['rows']:,} rows "
-                f"under {rft}/rows")  # fmt: skip
+        _show_files(files, rft, flywheel)
     report.check()
-    if rft is not None and rows is None:
+    if rft is not None and "rft" not in files:
         raise UsageError(f"--rft needs a finished store; end it first: adp seal {out}")
+
+
+def _files(out: str, rft: str | None, flywheel: str | None, *, sealed: bool) -> dict[str, Any]:
+    """Write what is wanted besides the store; what became of it, as JSON."""
+    files: dict[str, Any] = {}
+    if rft is not None and sealed:
+        files["rft"] = make_rft(out, rft).plain()
+    if flywheel is not None:
+        files["flywheel_records"] = write_flywheel(Store.open(out), flywheel)
+    return files
+
+
+def _show_files(files: dict[str, Any], rft: str | None, flywheel: str | None) -> None:
+    if "rft" in files:
+        rows = files["rft"]
+        say(
+            f"rft: {rows['selected']:,} of {rows['in']:,} trajectories, {rows['rows']:,} rows "
+            f"under {rft}/rows"
+        )
+    if "flywheel_records" in files:
+        say(f"flywheel: {counted(files['flywheel_records'], 'record')} in {flywheel}")
 
 
 def _evolve(
@@ -236,8 +252,10 @@ def list_operators(*, as_json: bool) -> None:
         return print_json(
             {"operators": [{name: getattr(item, name) for name in fields} for item in listed]}
         )
-    rows = [(item.name, item.applies_to, ", ".join(item.asks), item.about) for item in listed]
-    print_table(("operator", "for", "asks", "what it does"), rows)
+    width = max(len(item.name) for item in listed)
+    for item in listed:
+        asks = f" (asks {' and '.join(item.asks)})" if item.asks else ""
+        say(f"{item.name:<{width}}  {item.applies_to:<9}  {item.about}{asks}")
 
 
 def _show(report: EvolveReport, out: str) -> None:

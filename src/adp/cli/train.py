@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from adp.cli.push_model import push_run
 from adp.cli.text import counted, epilog, print_json, progress_bar, say
 from adp.rendering.spans import MORE_ROWS
 from adp.trainers.config import TrainConfig
@@ -17,8 +18,9 @@ from adp.trainers.method import TrainingPlan
 from adp.trainers.precision import Precision
 from adp.trainers.readers.mapping import MappedConfig
 from adp.trainers.run import Trained, TrainOptions, plan_run, train
+from adp.workflows.push_model import check_push, push_model
 from adp.workflows.training_suite import SCORING, with_suite
-from adp_schema.errors import UsageError
+from adp_schema.errors import HubError, UsageError
 
 app = typer.Typer(
     name="train",
@@ -91,6 +93,11 @@ TasksOption = Annotated[
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="Stop when a row lacks something of the store.")
 ]
+PushOption = Annotated[
+    str | None,
+    typer.Option("--push", metavar="OWNER/NAME", help="Push the result to the Hub; private."),
+]
+PublicOption = Annotated[bool, typer.Option("--public", help="With --push: let everybody see it.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the record as JSON.")]
 
 
@@ -109,10 +116,13 @@ def _command(method: str, summary: str) -> None:
         dry_run: DryOption = False,
         allow_python: PythonOption = False,
         strict: StrictOption = False,
+        push: PushOption = None,
+        public: PublicOption = False,
         as_json: JsonOption = False,
     ) -> None:
         more = _given(method, store, model, launch, zero)
-        _train(config, settings or [], more, out, (resume, dry_run, as_json, allow_python, strict))
+        switches = (resume, dry_run, as_json, allow_python, strict)
+        _train(config, settings or [], more, out, switches, (push, public))
 
     _add(command, method, summary)
 
@@ -134,12 +144,15 @@ def _acting_command(method: str, summary: str) -> None:
         dry_run: DryOption = False,
         allow_python: PythonOption = False,
         strict: StrictOption = False,
+        push: PushOption = None,
+        public: PublicOption = False,
         as_json: JsonOption = False,
     ) -> None:
         more = _given(method, store, model, launch, zero)
         acting = {"grpo.environment.name": env, "grpo.environment.tasks": tasks}
         more |= {path: value for path, value in acting.items() if value is not None}
-        _train(config, settings or [], more, out, (resume, dry_run, as_json, allow_python, strict))
+        switches = (resume, dry_run, as_json, allow_python, strict)
+        _train(config, settings or [], more, out, switches, (push, public))
 
     _add(command, method, summary)
 
@@ -183,8 +196,11 @@ def _train(
     more: dict[str, Any],
     out: str | None,
     switches: tuple[bool, bool, bool, bool, bool],
+    pushed: tuple[str | None, bool],
 ) -> None:
     resume, dry_run, as_json, allow_python, strict = switches
+    if pushed[0] is not None:
+        check_push(pushed[0], public=pushed[1])
     config, other = read_config(path, settings, more)
     config = with_suite(config)
     if other is not None and not as_json:
@@ -221,6 +237,22 @@ def _train(
         print_json({**(done.record or {}), **_mapped(other)})
     else:
         _say_done(done, str(target))
+    if pushed[0] is not None:
+        _push(str(target), pushed[0], public=pushed[1], quiet=as_json)
+
+
+def _push(target: str, repo: str, *, public: bool, quiet: bool) -> None:
+    """Push what was trained; when that fails, it is said how to do it without training again."""
+    try:
+        if quiet:
+            push_model(target, repo, public=public)
+        else:
+            push_run(target, repo, public=public)
+    except HubError as error:
+        raise HubError(
+            f"{error}; what was trained is in {target}, and this pushes it: "
+            f"adp push-model {target} {repo}{' --public' if public else ''}"
+        ) from error
 
 
 def _say_mapped(mapped_config: MappedConfig, path: str) -> None:

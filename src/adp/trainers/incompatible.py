@@ -216,9 +216,9 @@ def _processes(config: TrainConfig, machine: Machine) -> str | None:
         )
     here = launch.processes // launch.num_machines
     if launch.processes > 1 and not cpu and here > machine.gpus:
+        many = "as many GPUs" if here == launch.processes else f"{here} GPUs on each machine"
         return (
-            f"--launch {launch.processes} needs {here} GPUs here, and {machine.gpus} are visible; "
-            "use fewer"
+            f"--launch {launch.processes} needs {many}, and {machine.gpus} are visible; use fewer"
         )
     if launch.processes > 1 and config.model.device_map is not None:
         return "model.device_map does not go with several processes; leave it out"

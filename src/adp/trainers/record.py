@@ -17,6 +17,7 @@ from adp.trainers.config import TrainConfig
 from adp.trainers.curve import figure_curve, loss_curve
 from adp.trainers.evaluation.history import summary
 from adp.trainers.method import TrainingPlan
+from adp.trainers.model_card import write_cards
 from adp.trainers.training_process import RESULT, WORK
 from adp.version import __version__
 from adp_schema.manifest import write_atomic
@@ -69,6 +70,8 @@ def write_record(
         "result": {**result, **_metrics(log), **summary(config, log)},
         "versions": _versions(),
     }
+    # First the cards: a run with a record is finished, and never looked at again.
+    write_cards(config, record, out)
     write_atomic(out / RECORD, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
     return record
 

@@ -100,18 +100,18 @@ def test_what_breaks_is_left_out_and_the_others_are_trained_on(tmp_path, monkeyp
     train(config, tmp_path / "run", CODE)
     rows = list(Store.open(str(tmp_path / "run" / "rollouts")).trajectories())
     assert len(rows) == 8
-    found = {}
+    facts_by_attempt = {}
     for row in rows:
         facts = json.loads(row.extra or "{}")["grpo"]
-        found[row.task_id, (row.attempt or 0) % 2] = facts
+        facts_by_attempt[row.task_id, (row.attempt or 0) % 2] = facts
         if row.error_type is not None:
             assert facts["left_out"] == "broken"
             assert facts["rewards"] == {"environment": None}
             assert (facts["in_loss"], facts["advantage"]) == (0, 0.0)
-    broken = {key for key, facts in found.items() if facts["left_out"]}
+    broken = {key for key, facts in facts_by_attempt.items() if facts["left_out"]}
     # The one that did not buy did not hang.
     assert broken == {("crashes", 0), ("crashes", 1), ("hangs", 0), ("cannot", 0), ("cannot", 1)}
-    assert found["good", 0]["advantage"] > 0 > found["good", 1]["advantage"]
+    assert facts_by_attempt["good", 0]["advantage"] > 0 > facts_by_attempt["good", 1]["advantage"]
     (line, *_) = log_of(tmp_path / "run")
     assert line["rollouts/broken"] == 5 / 8
     # One of the good task bought something; the others did not.

@@ -132,20 +132,20 @@ def test_what_is_wrong_is_said_before_anything_runs(plain, words, tmp_path):
 
 
 def test_a_stage_sees_earlier_stages_of_its_round_and_of_others():
-    one = {"collect": COLLECT, "as": "runs"}
-    two = {"score": {"store": "${runs}", "with": ["outcome"]}}
-    made = plan(loop(rounds={"repeat": 2, "stages": [one, two]}))
+    runs = {"collect": COLLECT, "as": "runs"}
+    scores = {"score": {"store": "${runs}", "with": ["outcome"]}}
+    made = plan(loop(rounds={"repeat": 2, "stages": [runs, scores]}))
     assert [stage.key for stage in made.stages] == [
         *("round-1.runs", "round-1.score", "round-2.runs", "round-2.score")
     ]
     assert made.stages[3].options.store == "round-2/runs"
     for store in ("${previous.runs}", "${round-1.runs}"):
         again = {"score": {"store": store, "with": ["outcome"]}}
-        made = plan(loop(rounds=[{"stages": [one]}, {"stages": [again]}]))
+        made = plan(loop(rounds=[{"stages": [runs]}, {"stages": [again]}]))
         assert made.stages[1].options.store == "round-1/runs"
         assert made.stages[1].inputs == ("round-1.runs",)
     with pytest.raises(UsageError, match="unknown name 'runs'"):
-        plan(loop(two, one))  # a later one is not there yet
+        plan(loop(scores, runs))  # a later one is not there yet
 
 
 def test_the_models_of_a_loop_follow_each_other():

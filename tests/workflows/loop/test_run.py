@@ -275,16 +275,16 @@ def test_the_command_says_what_it_did_and_writes_a_report(tmp_path, capsys):
     page = (tmp_path / "out" / "report.md").read_text()
     assert "| 1 | eval | most 9 | 4 |" in page
     assert main(["loop", str(file), "-o", str(tmp_path / "out"), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [item["round"] for item in told["evaluations"]] == [1, 2]
-    first = told["evaluations"][0]
+    printed = json.loads(capsys.readouterr().out)
+    assert [item["round"] for item in printed["evaluations"]] == [1, 2]
+    first = printed["evaluations"][0]
     store = Store.open(str(tmp_path / "out" / "round-1" / "eval"))
     rows = store.query("SELECT success FROM trajectories")["success"].to_pylist()
     assert first["success"]["value"] == sum(rows) / len(rows)
     calls = store.query("SELECT count(*) AS n FROM tool_calls")["n"][0].as_py()
     assert first["calls"]["value"] == pytest.approx(calls / len(rows))
     assert first["calls"]["low"] <= first["calls"]["value"] <= first["calls"]["high"]
-    assert len(told["stages"]) == 10
+    assert len(printed["stages"]) == 10
     html = (tmp_path / "out" / "report.html").read_text()
     assert html.count("data:image/svg+xml;base64") >= 4
     assert "<script" not in html

@@ -1,4 +1,4 @@
-"""A reward that differs between answers of a model that knows nothing, so that it learns."""
+"""A reward that differs between the answers of a model that knows nothing."""
 
 from __future__ import annotations
 

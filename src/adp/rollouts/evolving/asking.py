@@ -25,6 +25,10 @@ class UnreadableError(ValueError):
     """An answer cannot be used; the message says why, in a few words."""
 
 
+class NoAnswerError(UnreadableError):
+    """No answer came; the message says why, in a few words."""
+
+
 class GaveUpError(AdpError):
     """No answer that can be used came in all tries.
 
@@ -89,18 +93,17 @@ class Asking:
         for number in range(self.tries):
             messages = _messages(name, facts, reasons[-1] if answered and reasons else None)
             seed = seed_of(self.seed, name, number)
-            reason, text = "", None
+            text = ""
             try:
                 text = await self._answer(who, Request(messages, (), attempt=number, seed=seed))
                 result = read(text)
             except UnreadableError as error:
-                reason = str(error)
+                answered = answered or not isinstance(error, NoAnswerError)
+                reasons.append(str(error))
+                self.note(who, str(error), text)
             else:
                 self.words[name] = _cut(text)
                 return result
-            answered = answered or text is not None
-            reasons.append(reason)
-            self.note(who, reason, text or "")
         raise GaveUpError(who, reasons, unreachable=not answered)
 
     async def _answer(self, who: str, request: Request) -> str:
@@ -109,11 +112,11 @@ class Asking:
         except (UsageError, MissingExtraError):
             raise
         except (InfrastructureError, AgentLimitError) as error:
-            raise UnreadableError(no_answer(error)) from error
+            raise NoAnswerError(no_answer(error)) from error
         except BaseException as error:
             if stops(error):
                 raise
-            raise UnreadableError(no_answer(error)) from error
+            raise NoAnswerError(no_answer(error)) from error
         if turn.malformed is not None:
             raise UnreadableError("no answer: malformed")
         if not turn.text.strip():

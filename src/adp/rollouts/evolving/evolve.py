@@ -16,6 +16,7 @@ from typing import Any
 
 from adp.rollouts.collecting.counts import Episode, Streak
 from adp.rollouts.collecting.output_store import OutputStore, is_sealed
+from adp.rollouts.collecting.recorder import INFRASTRUCTURE
 from adp.rollouts.collecting.threads import DaemonThreads
 from adp.rollouts.evolving.buffer_plan import BufferPlan, chosen_operators
 from adp.rollouts.evolving.carry_out import Evolver
@@ -200,4 +201,6 @@ class _Run:
         episode = Episode.of(trajectory)
         if trajectory.error_type == NOT_MADE:
             episode = episode._replace(error_type=None)
+        elif trajectory.error_type == INFRASTRUCTURE:  # whichever model it was
+            episode = episode._replace(stop_reason=None)
         self._streak.add(episode)

@@ -23,7 +23,7 @@ from adp.rollouts.evolving.asking import UnreadableError
 from adp.rollouts.turns import Call, Tool, Turn
 
 _BLOCK = re.compile(r"<(thought|call|search|python|answer)>(.*?)</\1>", re.DOTALL)
-_NUMBER = re.compile(r"\W*step\W*:\W*(\w+)\W*", re.IGNORECASE)
+_NUMBER = re.compile(r"\W*step\W*:[^\w-]*(-?\w+)\W*", re.IGNORECASE)
 _NUMBER_LINE = re.compile(r"\W*step\W*:", re.IGNORECASE)
 _CORRECTED = re.compile(r"^\W*corrected step\W*:", re.IGNORECASE | re.MULTILINE)
 _REFINED = re.compile(r'<step n="(\d+)">\s*<thought>(.*?)</thought>\s*</step>', re.DOTALL)
@@ -98,13 +98,13 @@ def read_number(text: str, last: int, *, may_be_none: bool = False) -> int | Non
     lines = [line for line in head.splitlines() if _NUMBER_LINE.match(line)]
     if not lines:
         raise UnreadableError("no step number")
-    numbers = {fit[1].lower() for line in lines if (fit := _NUMBER.fullmatch(line))}
-    if len(numbers) != 1 or len(lines) != 1:
-        raise UnreadableError("no single step number")
-    (word,) = numbers
+    if len(lines) > 1:
+        raise UnreadableError("several step numbers")
+    match = _NUMBER.fullmatch(lines[0])
+    word = match[1].lower() if match else ""
     if may_be_none and word in ("none", "no"):
         return None
-    if not word.isascii() or not word.isdigit():
+    if not word.isascii() or not word.removeprefix("-").isdigit():
         raise UnreadableError("no step number")
     if len(word) > 9 or not 1 <= int(word) <= last:
         raise UnreadableError("step number out of range")
@@ -140,7 +140,7 @@ def read_turn(text: str, tools: Sequence[Tool]) -> Turn:
         _read_call(tag, words, tools) for tag, words in blocks if tag not in ("thought", "answer")
     )
     if len(answers) + bool(calls) != 1:
-        raise UnreadableError("neither calls nor an answer" if not blocks else _which(calls))
+        raise UnreadableError(_which(calls, answers))
     if answers and not answers[0]:
         raise UnreadableError("empty answer")
     reasoning = (thoughts[0] if thoughts else "") or None
@@ -240,8 +240,10 @@ def _function(tool: Tool) -> Mapping[str, Any]:
     return function if isinstance(function, Mapping) else {}
 
 
-def _which(calls: Sequence[Call]) -> str:
-    return "both calls and an answer" if calls else "neither calls nor an answer"
+def _which(calls: Sequence[Call], answers: Sequence[str]) -> str:
+    if calls:
+        return "both calls and an answer"
+    return "several answers" if answers else "neither calls nor an answer"
 
 
 def _shown(text: str) -> str:

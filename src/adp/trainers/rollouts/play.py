@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from adp.rollouts.collecting.actor import Acted, ActorView, Reflection
-from adp.rollouts.collecting.collect import Environments, broken
+from adp.rollouts.collecting.collect import Environments
 from adp.rollouts.collecting.episode import run_episode, turn_seed
+from adp.rollouts.collecting.foreign_code import broken
 from adp.rollouts.collecting.limits import Limits
 from adp.rollouts.collecting.recorder import About
 from adp.rollouts.collecting.threads import DaemonThreads

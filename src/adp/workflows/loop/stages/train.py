@@ -142,7 +142,7 @@ def _facts(options: TrainStage, folder: Path) -> StageFacts:
 
 def _trained_tokens(folder: Path, record: dict[str, Any]) -> int | None:
     """Tokens under the loss: of the rows, or of the episodes in which the model acted."""
-    per_episode = []
+    per_episode: list[float | None] = []
     path = folder / _METRICS
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         per_episode += [json.loads(line).get("rollouts/in_loss")]
