@@ -17,7 +17,7 @@ PIECES = ("<think>", "</think>", "<search>", "</search>", "<python>", "<answer>"
 
 
 @pytest.mark.parametrize(
-    ("text", "reasoning", "said"),
+    ("text", "reasoning", "expected"),
     [
         ("<think>a</think> <search>river</search>", "a", {"query": "river"}),
         ("<think>a</think> <search>river", "a", {"query": "river"}),
@@ -28,17 +28,17 @@ PIECES = ("<think>", "</think>", "<search>", "</search>", "<python>", "<answer>"
         ("a</think><answer>seven</answer>", "a", "seven"),
     ],
 )
-def test_tags_are_calls_or_answers(text, reasoning, said):
+def test_tags_are_calls_or_answers(text, reasoning, expected):
     turn = turn_of_tags(Turn(text=text, completion_token_ids=(1,)), TOOLS)
     assert turn.reasoning == reasoning
     assert turn.malformed is None
     assert turn.completion_token_ids is None
     assert turn.extra["tagged_text"] == text
-    if isinstance(said, str):
-        assert (turn.text, turn.calls) == (said, ())
+    if isinstance(expected, str):
+        assert (turn.text, turn.calls) == (expected, ())
     else:
         assert [(call.name, json.loads(call.arguments)) for call in turn.calls] == [
-            ("search", said)
+            ("search", expected)
         ]
 
 
