@@ -127,7 +127,7 @@ def test_there_and_back(buffers, tmp_path):
     def argument(call):
         return call.arguments_raw or next(iter(json.loads(call.arguments).values()))
 
-    def content(store):
+    def contents(store):
         runs = [run for run in store.trajectories() if run.error_type is None]
         rows = []
         for run in runs:
@@ -137,7 +137,7 @@ def test_there_and_back(buffers, tmp_path):
             rows.append((run.task_id, run.success, run.final_answer, calls, results))
         return sorted(rows)
 
-    assert content(again) == content(buffers)
+    assert contents(again) == contents(buffers)
     adp.export(again, "et_agent_flywheel", str(tmp_path / "out"))
     (written_again,) = (tmp_path / "out").rglob("*.json")
     assert json.loads(written_again.read_text()) == json.loads(path.read_text())

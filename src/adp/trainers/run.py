@@ -5,7 +5,11 @@ OUT/
   run.json             the record of the run
   metrics.jsonl        a line for each log
   loss.svg             the loss over the steps
+  evaluations/         the episodes in which the model was tried, a store for each time
+  evaluation.svg       how it did in them
+  best/                the model that did best
   checkpoints/         to go on from
+  rollouts/            episodes of a training in an environment, as a store
   base/                the model ``tiny``, when it was trained
   work/                rows and job of a run that is under way
 """
@@ -27,6 +31,7 @@ from adp.core.progress import Progress, Silent
 from adp.rendering.drops import check_drops
 from adp.stores.locks import holding
 from adp.trainers.config import TrainConfig
+from adp.trainers.evaluation.tasks import task_evaluation
 from adp.trainers.incompatible import refuse
 from adp.trainers.launch import launch
 from adp.trainers.library_output import quiet
@@ -35,6 +40,7 @@ from adp.trainers.model import build_tiny, context_length
 from adp.trainers.precision import Precision, choose
 from adp.trainers.record import RECORD, write_record
 from adp.trainers.rewards import check_python
+from adp.trainers.rollouts.rollout_store import seal_rollouts
 from adp.trainers.training_process import (
     CHECKPOINTS,
     JOB,
@@ -62,6 +68,7 @@ class TrainOptions:
         allow_python: let rewards be Python functions that the configuration names.
         steps: told about each step.
         strict: refuse to train on rows that lack something of the store.
+        scoring: what gives the figures of ``evaluate.scorers``, as ``module:function``.
     """
 
     resume: bool = False
@@ -71,6 +78,7 @@ class TrainOptions:
     allow_python: bool = False
     steps: Progress = field(default_factory=Silent)
     strict: bool = False
+    scoring: str | None = None
 
 
 @dataclass
@@ -92,6 +100,7 @@ def plan_run(
     *,
     allow_python: bool = False,
     strict: bool = False,
+    scoring: str | None = None,
 ) -> TrainingPlan:
     """What a run would do; nothing is written and no model is loaded.
 
@@ -100,6 +109,7 @@ def plan_run(
         progress: told about the rendering.
         allow_python: let rewards be Python functions that the configuration names.
         strict: refuse rows that lack something of the store.
+        scoring: as for `TrainOptions`.
 
     Raises:
         UsageError: what does not go well together.
@@ -110,6 +120,7 @@ def plan_run(
     refuse(config)
     _check_python(config, allow_python)
     config = config.resolved()
+    task_evaluation(config, scoring)
     with ScratchFolder("train") as folder:
         plan = _prepare(config, folder, progress or Silent())
     if strict:
@@ -143,6 +154,7 @@ def train(
     options, progress = options or TrainOptions(), progress or Silent()
     _check_python(config, options.allow_python)
     config = config.resolved()
+    task_evaluation(config, options.scoring)
     target = Path(out)
     target.parent.mkdir(parents=True, exist_ok=True)
     with holding(target):
@@ -159,7 +171,12 @@ def _train(config: TrainConfig, out: Path, options: TrainOptions, progress: Prog
     _check_out(config, out, options)
     work = out / WORK
     work.mkdir(parents=True, exist_ok=True)
-    job = {"hash": config.hash(), "config": config.model_dump(mode="json"), "shown": options.shown}
+    job = {
+        "hash": config.hash(),
+        "config": config.model_dump(mode="json"),
+        "shown": options.shown,
+        "scoring": options.scoring,
+    }
     write_atomic(work / JOB, json.dumps(job) + "\n")
     try:
         plan = _rows(config, work, progress)
@@ -178,8 +195,9 @@ def _train(config: TrainConfig, out: Path, options: TrainOptions, progress: Prog
     if config.launch.processes > 1 or config.launch.zero:
         launch(exact, out)
     else:
-        train_here(exact, out, options.steps)
+        train_here(exact, out, options.steps, options.scoring)
     seconds = time.monotonic() - began
+    seal_rollouts(out)
     record = write_record(config, plan, out, options.command, seconds)
     clear(out)
     return Trained(plan, record)
@@ -235,7 +253,12 @@ def _rows(config: TrainConfig, work: Path, progress: Progress) -> TrainingPlan:
         with quiet():
             build_tiny(staged / "base", config.model.tiny)
     if old is not None and old.facts != plan.facts:
-        raise UsageError("the store is another one now; start a new run in another folder")
+        what = (
+            "environment or the tasks are others"
+            if "tasks" in plan.facts
+            else "store is another one"
+        )
+        raise UsageError(f"the {what} now; start a new run in another folder")
     if old is not None:
         # A run does not change its number format where it goes on on another machine.
         plan.precision = old.precision

@@ -17,7 +17,7 @@ PIECES = ("<think>", "</think>", "<search>", "</search>", "<python>", "<answer>"
 
 
 @pytest.mark.parametrize(
-    ("text", "reasoning", "expected"),
+    ("text", "reasoning", "answer"),
     [
         ("<think>a</think> <search>river</search>", "a", {"query": "river"}),
         ("<think>a</think> <search>river", "a", {"query": "river"}),
@@ -28,17 +28,17 @@ PIECES = ("<think>", "</think>", "<search>", "</search>", "<python>", "<answer>"
         ("a</think><answer>seven</answer>", "a", "seven"),
     ],
 )
-def test_tags_are_calls_or_answers(text, reasoning, expected):
+def test_tags_are_calls_or_answers(text, reasoning, answer):
     turn = turn_of_tags(Turn(text=text, completion_token_ids=(1,)), TOOLS)
     assert turn.reasoning == reasoning
     assert turn.malformed is None
     assert turn.completion_token_ids is None
     assert turn.extra["tagged_text"] == text
-    if isinstance(expected, str):
-        assert (turn.text, turn.calls) == (expected, ())
+    if isinstance(answer, str):
+        assert (turn.text, turn.calls) == (answer, ())
     else:
         assert [(call.name, json.loads(call.arguments)) for call in turn.calls] == [
-            ("search", expected)
+            ("search", answer)
         ]
 
 

@@ -19,12 +19,12 @@ from pydantic import Field
 
 from adp.eval.scorer import Item
 from adp.eval.scorers.base import PerTrajectory
-from adp.eval.scorers.references import reference_answers
-from adp.eval.scorers.trajectory_reading import agent_steps, cut
 from adp.rendering.arguments import whole_text
 from adp.rollouts.environment import Settings
 from adp.rollouts.policy import POLICIES, Policy, Request
 from adp.rollouts.spec import load, read_spec
+from adp.rollouts.task_references import reference_answers
+from adp.rollouts.trajectory_reading import agent_steps, cut
 from adp_schema.ids import digest
 
 RAW = 2_000
