@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from adp.trainers.environment_rules import environment_faults
 from adp.trainers.run import train
+from adp_schema.errors import UsageError
 from adp_schema.store import Store
 from tests.trainers.rollouts.acting_runs import ScriptedWriter, acting_config, call_text, sums
 from tests.trainers.rollouts.test_acting import Losses, facts_of
@@ -108,8 +108,10 @@ def test_a_model_that_really_writes_gives_its_entropies(tmp_path):
     rows = rows_of(tmp_path / "run")
     assert len(rows) == 16
     for row in rows:
-        entropies = json.loads(row.extra)["branching"]["entropies"]
-        assert len(entropies) == sum(step.source == "agent" for step in row.steps)
+        facts = json.loads(row.extra)["branching"]
+        turns = [step for step in row.steps[facts.get("shared", 0) :] if step.source == "agent"]
+        entropies = facts["entropies"]
+        assert len(entropies) == len(turns)
         assert all(value > 0 for value in entropies)
 
 
@@ -122,4 +124,5 @@ def test_a_model_that_really_writes_gives_its_entropies(tmp_path):
 )
 def test_what_does_not_go_with_branches_is_refused(tmp_path, environment, grpo, words):
     config = acting_config(sums(tmp_path), environment, **grpo)
-    assert any(words in fault for fault in environment_faults(config))
+    with pytest.raises(UsageError, match=words):
+        train(config, tmp_path / "run")
