@@ -62,6 +62,9 @@ LaunchOption = Annotated[
 ZeroOption = Annotated[
     int | None, typer.Option("--zero", metavar="2|3", help="DeepSpeed's ZeRO; not tested.")
 ]
+FsdpOption = Annotated[
+    bool, typer.Option("--fsdp", help="Split the model by FSDP2; not tested on GPUs.")
+]
 DryOption = Annotated[
     bool, typer.Option("--dry-run", help="Print what would be trained, and stop.")
 ]
@@ -113,6 +116,7 @@ def _command(method: str, summary: str) -> None:
         resume: ResumeOption = False,
         launch: LaunchOption = None,
         zero: ZeroOption = None,
+        fsdp: FsdpOption = False,
         dry_run: DryOption = False,
         allow_python: PythonOption = False,
         strict: StrictOption = False,
@@ -120,7 +124,7 @@ def _command(method: str, summary: str) -> None:
         public: PublicOption = False,
         as_json: JsonOption = False,
     ) -> None:
-        more = _given(method, store, model, launch, zero)
+        more = _given(method, store, model, (launch, zero, fsdp or None))
         switches = (resume, dry_run, as_json, allow_python, strict)
         _train(config, settings or [], more, out, switches, (push, public))
 
@@ -141,6 +145,7 @@ def _acting_command(method: str, summary: str) -> None:
         resume: ResumeOption = False,
         launch: LaunchOption = None,
         zero: ZeroOption = None,
+        fsdp: FsdpOption = False,
         dry_run: DryOption = False,
         allow_python: PythonOption = False,
         strict: StrictOption = False,
@@ -148,7 +153,7 @@ def _acting_command(method: str, summary: str) -> None:
         public: PublicOption = False,
         as_json: JsonOption = False,
     ) -> None:
-        more = _given(method, store, model, launch, zero)
+        more = _given(method, store, model, (launch, zero, fsdp or None))
         acting = {"grpo.environment.name": env, "grpo.environment.tasks": tasks}
         more |= {path: value for path, value in acting.items() if value is not None}
         switches = (resume, dry_run, as_json, allow_python, strict)
@@ -158,15 +163,19 @@ def _acting_command(method: str, summary: str) -> None:
 
 
 def _given(
-    method: str, store: str | None, model: str | None, launch: int | None, zero: int | None
+    method: str,
+    store: str | None,
+    model: str | None,
+    launch: tuple[int | None, int | None, bool | None],
 ) -> dict[str, Any]:
     """What stands in the place of the configuration's, by its path there."""
     values = {
         "method": method,
         "data.store": store,
         "model.model_name_or_path": model,
-        "launch.processes": launch,
-        "launch.zero": zero,
+        "launch.processes": launch[0],
+        "launch.zero": launch[1],
+        "launch.fsdp": launch[2],
     }
     return {path: value for path, value in values.items() if value is not None}
 
@@ -319,11 +328,14 @@ def _say_rest(config: TrainConfig, plan: TrainingPlan) -> None:
     batch = training.per_device_train_batch_size * training.gradient_accumulation_steps
     many = f" on {launch.processes} processes" if launch.processes > 1 else ""
     zero = f", ZeRO-{launch.zero}" if launch.zero else ""
+    zero = ", FSDP2 (not tested on GPUs)" if launch.fsdp else zero
     say(
         f"{counted(plan.steps, 'step')} of {batch * launch.processes} rows{many}{zero}, "
         f"learning rate {config.learning_rate:g}"
     )
     say(Precision.from_plain(plan.precision).sentence())
+    for warning in plan.warnings:
+        say(f"warning: {warning}")
 
 
 def _say_done(done: Trained, out: str) -> None:
