@@ -234,6 +234,64 @@ def test_a_figure_that_is_not_good_enough_stops_the_loop(tmp_path):
             run(tmp_path / "out", plain)
 
 
+# ---- functions of the user's own -----------------------------------------------------------------
+
+CODE = """
+def make(out, seed, *, text="x"):
+    out.mkdir()
+    (out / "made.txt").write_text(f"{text} {seed}")
+    return {"letters": len(text)}
+
+
+def fail(out, seed):
+    raise KeyError("no")
+
+
+def nothing(out, seed):
+    pass
+"""
+
+
+def coded(function, **options):
+    """A loop with one stage of a function."""
+    stage = {"python": {"function": f"code.py:{function}", "options": options}, "as": "made"}
+    return {"loop": 1, "model": "none", "seed": 4, "rounds": {"stages": [stage]}}
+
+
+def coded_run(folder: Path, plain, **more):
+    """Run it; the code lies beside its file."""
+    (folder / "code.py").write_text(CODE)
+    plan = make_plan(read_loop(plain), folder, **more)
+    return run_loop(plan, folder / "out", LoopOptions())
+
+
+def test_a_function_makes_files_and_counts(tmp_path):
+    (record,) = coded_run(tmp_path, coded("make", text="abc"), allow_python=True)
+    assert (tmp_path / "out" / "round-1" / "made" / "made.txt").read_text() == "abc 4"
+    assert record.counts == {"letters": 3}
+    with pytest.raises(OutputExistsError, match="another options"):
+        coded_run(tmp_path, coded("make", text="abcd"), allow_python=True)
+
+
+@pytest.mark.parametrize(
+    ("function", "options", "words"),
+    [
+        ("make", {"word": 1}, "cannot be called with these options"),
+        ("fail", {}, "failed: KeyError"),
+        ("nothing", {}, "left no folder"),
+        ("other", {}, "other"),
+    ],
+)
+def test_a_function_that_does_not_fit_is_one_sentence(tmp_path, function, options, words):
+    with pytest.raises(AdpError, match=words):
+        coded_run(tmp_path, coded(function, **options), allow_python=True)
+
+
+def test_code_needs_the_word_of_the_call(tmp_path):
+    with pytest.raises(UsageError, match="add --allow-python"):
+        coded_run(tmp_path, coded("make"))
+
+
 class Killed(BaseException):
     """What a kill does to a call, but for what `finally` does."""
 

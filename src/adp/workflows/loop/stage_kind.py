@@ -156,6 +156,7 @@ KINDS = {
         "train": "train",
         "eval": "evaluate",
         "export": "export",
+        "python": "python",
     }.items()
 }
 """Name of a kind -> what describes it."""
