@@ -68,6 +68,7 @@ NO_STORE = {
     "formats": "lists the formats",
     "new": "writes a package",
     "merge-adapter": "reads models",
+    "push-model": "reads models",
     "pull": "fetches a store, of which it hashes every file as it comes",
 }
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from adp.cli.push_model import push_run
 from adp.cli.text import counted, epilog, print_json, progress_bar, say
 from adp.rendering.spans import MORE_ROWS
 from adp.trainers.config import TrainConfig
@@ -17,7 +18,9 @@ from adp.trainers.method import TrainingPlan
 from adp.trainers.precision import Precision
 from adp.trainers.readers.mapping import MappedConfig
 from adp.trainers.run import Trained, TrainOptions, plan_run, train
-from adp_schema.errors import UsageError
+from adp.workflows.push_model import check_push, push_model
+from adp.workflows.training_suite import SCORING, with_suite
+from adp_schema.errors import HubError, UsageError
 
 app = typer.Typer(
     name="train",
@@ -59,6 +62,9 @@ LaunchOption = Annotated[
 ZeroOption = Annotated[
     int | None, typer.Option("--zero", metavar="2|3", help="DeepSpeed's ZeRO; not tested.")
 ]
+FsdpOption = Annotated[
+    bool, typer.Option("--fsdp", help="Split the model by FSDP2; not tested on GPUs.")
+]
 DryOption = Annotated[
     bool, typer.Option("--dry-run", help="Print what would be trained, and stop.")
 ]
@@ -90,6 +96,11 @@ TasksOption = Annotated[
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="Stop when a row lacks something of the store.")
 ]
+PushOption = Annotated[
+    str | None,
+    typer.Option("--push", metavar="OWNER/NAME", help="Push the result to the Hub; private."),
+]
+PublicOption = Annotated[bool, typer.Option("--public", help="With --push: let everybody see it.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the record as JSON.")]
 
 
@@ -105,13 +116,17 @@ def _command(method: str, summary: str) -> None:
         resume: ResumeOption = False,
         launch: LaunchOption = None,
         zero: ZeroOption = None,
+        fsdp: FsdpOption = False,
         dry_run: DryOption = False,
         allow_python: PythonOption = False,
         strict: StrictOption = False,
+        push: PushOption = None,
+        public: PublicOption = False,
         as_json: JsonOption = False,
     ) -> None:
-        more = _given(method, store, model, launch, zero)
-        _train(config, settings or [], more, out, (resume, dry_run, as_json, allow_python, strict))
+        more = _given(method, store, model, (launch, zero, fsdp or None))
+        switches = (resume, dry_run, as_json, allow_python, strict)
+        _train(config, settings or [], more, out, switches, (push, public))
 
     _add(command, method, summary)
 
@@ -130,29 +145,37 @@ def _acting_command(method: str, summary: str) -> None:
         resume: ResumeOption = False,
         launch: LaunchOption = None,
         zero: ZeroOption = None,
+        fsdp: FsdpOption = False,
         dry_run: DryOption = False,
         allow_python: PythonOption = False,
         strict: StrictOption = False,
+        push: PushOption = None,
+        public: PublicOption = False,
         as_json: JsonOption = False,
     ) -> None:
-        more = _given(method, store, model, launch, zero)
+        more = _given(method, store, model, (launch, zero, fsdp or None))
         acting = {"grpo.environment.name": env, "grpo.environment.tasks": tasks}
         more |= {path: value for path, value in acting.items() if value is not None}
-        _train(config, settings or [], more, out, (resume, dry_run, as_json, allow_python, strict))
+        switches = (resume, dry_run, as_json, allow_python, strict)
+        _train(config, settings or [], more, out, switches, (push, public))
 
     _add(command, method, summary)
 
 
 def _given(
-    method: str, store: str | None, model: str | None, launch: int | None, zero: int | None
+    method: str,
+    store: str | None,
+    model: str | None,
+    launch: tuple[int | None, int | None, bool | None],
 ) -> dict[str, Any]:
     """What stands in the place of the configuration's, by its path there."""
     values = {
         "method": method,
         "data.store": store,
         "model.model_name_or_path": model,
-        "launch.processes": launch,
-        "launch.zero": zero,
+        "launch.processes": launch[0],
+        "launch.zero": launch[1],
+        "launch.fsdp": launch[2],
     }
     return {path: value for path, value in values.items() if value is not None}
 
@@ -182,9 +205,13 @@ def _train(
     more: dict[str, Any],
     out: str | None,
     switches: tuple[bool, bool, bool, bool, bool],
+    pushed: tuple[str | None, bool],
 ) -> None:
     resume, dry_run, as_json, allow_python, strict = switches
+    if pushed[0] is not None:
+        check_push(pushed[0], public=pushed[1])
     config, other = read_config(path, settings, more)
+    config = with_suite(config)
     if other is not None and not as_json:
         _say_mapped(other, path or "")
     target = out or config.output_dir
@@ -195,7 +222,9 @@ def _train(
         progress_bar("training", "steps", quiet=as_json) as steps,
     ):
         if dry_run:
-            plan = plan_run(config, progress, allow_python=allow_python, strict=strict)
+            plan = plan_run(
+                config, progress, allow_python=allow_python, strict=strict, scoring=SCORING
+            )
         else:
 
             def begin(plan: TrainingPlan) -> None:
@@ -204,7 +233,9 @@ def _train(
 
             words = ["adp", *sys.argv[1:]]
             on_plan = None if as_json else begin
-            options = TrainOptions(resume, words, not as_json, on_plan, allow_python, steps, strict)
+            options = TrainOptions(
+                resume, words, not as_json, on_plan, allow_python, steps, strict, SCORING
+            )
             done = train(config, str(target), options, progress)
     if dry_run:
         if as_json:
@@ -215,6 +246,22 @@ def _train(
         print_json({**(done.record or {}), **_mapped(other)})
     else:
         _say_done(done, str(target))
+    if pushed[0] is not None:
+        _push(str(target), pushed[0], public=pushed[1], quiet=as_json)
+
+
+def _push(target: str, repo: str, *, public: bool, quiet: bool) -> None:
+    """Push what was trained; when that fails, it is said how to do it without training again."""
+    try:
+        if quiet:
+            push_model(target, repo, public=public)
+        else:
+            push_run(target, repo, public=public)
+    except HubError as error:
+        raise HubError(
+            f"{error}; what was trained is in {target}, and this pushes it: "
+            f"adp push-model {target} {repo}{' --public' if public else ''}"
+        ) from error
 
 
 def _say_mapped(mapped_config: MappedConfig, path: str) -> None:
@@ -263,6 +310,13 @@ def _say_plan(config: TrainConfig, plan: TrainingPlan) -> None:
 def _say_rest(config: TrainConfig, plan: TrainingPlan) -> None:
     if plan.eval_rows:
         say(f"{counted(plan.eval_rows, 'row')} to measure the loss on")
+    if config.evaluate is not None:
+        section = config.evaluate
+        kept = ", and the best model is kept" if section.keep_best else ""
+        say(
+            f"tried on {section.env} every {counted(section.every_steps, 'step')}: "
+            f"{section.metric} is watched{kept}"
+        )
     unit = {"sft": " steps", "dpo": " pairs"}.get(config.method, "")
     unit = " tasks" if config.grpo.environment is not None else unit
     for reason, count in sorted(plan.dropped.items()):
@@ -274,11 +328,14 @@ def _say_rest(config: TrainConfig, plan: TrainingPlan) -> None:
     batch = training.per_device_train_batch_size * training.gradient_accumulation_steps
     many = f" on {launch.processes} processes" if launch.processes > 1 else ""
     zero = f", ZeRO-{launch.zero}" if launch.zero else ""
+    zero = ", FSDP2 (not tested on GPUs)" if launch.fsdp else zero
     say(
         f"{counted(plan.steps, 'step')} of {batch * launch.processes} rows{many}{zero}, "
         f"learning rate {config.learning_rate:g}"
     )
     say(Precision.from_plain(plan.precision).sentence())
+    for warning in plan.warnings:
+        say(f"warning: {warning}")
 
 
 def _say_done(done: Trained, out: str) -> None:
@@ -291,6 +348,12 @@ def _say_done(done: Trained, out: str) -> None:
                 f"{measured if what == 'loss' else ''} after {counted(result['steps'], 'step')}"
             )
             break
+    best = result.get("best")
+    if best:
+        kept = f": {out}/{best['folder']}" if "folder" in best else ""
+        say(f"best {best['metric']} {best['value']:.4g} at step {best['step']:,}{kept}")
+    if "stopped_early" in result:
+        say(f"stopped early: {result['stopped_early']}")
     what = "adapter" if (Path(out) / "adapter").exists() else "model"
     say(f"{what}: {out}/{what}; record: {out}/run.json")
     if (Path(out) / "rollouts").exists():

@@ -22,6 +22,12 @@ from pydantic import Field, field_validator, model_validator
 
 from adp.rendering.options import RenderOptions
 from adp.trainers.config_methods import DpoSection, GrpoSection, KtoSection
+from adp.trainers.config_run import (
+    EvaluateSection,
+    LaunchSection,
+    ReportSection,
+    StoppingSection,
+)
 from adp.trainers.config_section import ConfigSection, made
 from adp_schema.ids import digest
 
@@ -241,30 +247,6 @@ class TrainingSection(ConfigSection):
         return "no" if value is False else value
 
 
-class LaunchSection(ConfigSection):
-    """How many processes train, and how they share the work."""
-
-    processes: int = Field(default=1, ge=1)
-    """Processes; on GPUs one for each."""
-    zero: Literal[0, 2, 3] = 0
-    """0: every process holds the model (DDP); 2, 3: DeepSpeed's ZeRO, which is not tested."""
-    offload: bool = False
-    """ZeRO: keep the optimiser, with 3 the weights too, in main memory."""
-    main_process_port: int | None = Field(default=None, ge=1, lt=65536)
-    """Port of the first process; null: a free one."""
-
-
-class ReportSection(ConfigSection):
-    """What is written about the run."""
-
-    tensorboard: bool = False
-    """Write events for TensorBoard, too."""
-    report_to: tuple[str, ...] = ()
-    """Further trackers of transformers, such as wandb."""
-    run_name: str | None = None
-    """Name of the run."""
-
-
 class TrainConfig(ConfigSection):
     """A training run."""
 
@@ -292,6 +274,10 @@ class TrainConfig(ConfigSection):
     """Processes."""
     report: ReportSection = Field(default_factory=made(ReportSection))
     """What is written."""
+    evaluate: EvaluateSection | None = None
+    """Tasks that the model is tried on during the training; null: none."""
+    early_stopping: StoppingSection | None = None
+    """When to stop early; null: never."""
 
     @field_validator("model", mode="before")
     @classmethod
@@ -357,6 +343,8 @@ class TrainConfig(ConfigSection):
             for name in names:
                 del plain[section][name]
         del plain["output_dir"], plain["report"]
+        # Machines of one run differ in their number alone.
+        del plain["launch"]["machine_rank"]
         return digest(json.dumps(plain, sort_keys=True, ensure_ascii=False).encode())
 
 

@@ -108,6 +108,12 @@ def _anchor(plain: dict[str, Any], folder: Path) -> None:
     for key in ("store", "eval_store"):
         if isinstance(data, dict) and isinstance(data.get(key), str):
             data[key] = _joined(folder, data[key])
+    evaluate = plain.get("evaluate")
+    for key in ("suite", "tasks"):
+        value = evaluate.get(key) if isinstance(evaluate, dict) else None
+        # Both have names, too: what is there is a file or a store.
+        if isinstance(value, str) and (folder / Path(value).expanduser()).exists():
+            plain["evaluate"][key] = _joined(folder, value)
     _anchor_tasks(plain.get("grpo"), folder)
     if isinstance(plain.get("output_dir"), str):
         plain["output_dir"] = _joined(folder, plain["output_dir"])

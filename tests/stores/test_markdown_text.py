@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from adp.stores.markdown_text import escape, fenced
 from adp.stores.visible_text import visible
-from adp.workflows.markdown_text import escape, fenced
 
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
