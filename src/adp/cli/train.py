@@ -12,7 +12,7 @@ import typer
 from adp.cli.push_model import push_run
 from adp.cli.text import counted, epilog, print_json, progress_bar, say
 from adp.rendering.spans import MORE_ROWS
-from adp.trainers.config import TrainConfig
+from adp.trainers.config import ABSENT, TrainConfig
 from adp.trainers.config_file import read_config
 from adp.trainers.method import TrainingPlan
 from adp.trainers.precision import Precision
@@ -24,7 +24,7 @@ from adp_schema.errors import HubError, UsageError
 
 app = typer.Typer(
     name="train",
-    help="Train a model on a store: SFT, DPO, KTO, GRPO.",
+    help="Train a model on a store: SFT, DPO, KTO, GRPO, reward models.",
     epilog=epilog("adp train sft dataset --model tiny -o run", 2, 3, 4, 5, 10, 11),
     add_completion=False,
     rich_markup_mode=None,
@@ -195,6 +195,7 @@ _EXAMPLES = {
     "sft": "adp train sft dataset --model tiny -o run",
     "dpo": "adp train dpo --config train.yaml --set dpo.beta=0.2 -o run",
     "kto": "adp train kto --config train.yaml -o run",
+    "reward": "adp train reward pairs --model tiny -o run",
     "grpo": "adp train grpo --env toolworld --tasks train:200 --model out/model -o run",
 }
 
@@ -365,4 +366,11 @@ def _say_done(done: Trained, out: str) -> None:
 _command("sft", "Train on the agent's own steps (supervised fine-tuning).")
 _command("dpo", "Train on pairs: prefer the better side (direct preference optimisation).")
 _command("kto", "Train on good and bad trajectories that are no pairs (KTO).")
+_command("reward", "Train a reward model on pairs: a number for a conversation.")
 _acting_command("grpo", "Train on the model's own answers or episodes, by rewards (GRPO).")
+
+
+@app.command("ppo", hidden=True)
+def ppo() -> None:
+    """Say what there is in place of PPO."""
+    raise UsageError(f"there is no ppo here: {ABSENT['ppo']}")

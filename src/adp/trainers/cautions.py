@@ -88,7 +88,7 @@ def parameters(config: TrainConfig) -> int | None:
             )
     except (OSError, ValueError, ImportError, RuntimeError):
         return None  # loading the model will say what is wrong
-    return sum(parameter.numel() for parameter in made.parameters())
+    return sum(int(parameter.numel()) for parameter in made.parameters())
 
 
 def _untried(config: TrainConfig, machine: Machine) -> Iterator[str]:

@@ -13,6 +13,18 @@ from adp.trainers.evaluation.history import stopping_metric
 from adp.trainers.machine import Machine
 
 
+def _reward(config: TrainConfig, machine: Machine) -> str | None:
+    lora = config.lora
+    if config.method != "reward" or lora is None:
+        return None
+    if lora.changes_base:
+        return (
+            f"{lora.init_lora_weights} changes the base under a head that is trained as a whole; "
+            "use lora.init_lora_weights: true for a reward model"
+        )
+    return None
+
+
 def _evaluate(config: TrainConfig, machine: Machine) -> str | None:
     section, launch = config.evaluate, config.launch
     if section is None:
@@ -27,6 +39,8 @@ def _evaluate(config: TrainConfig, machine: Machine) -> str | None:
             f"{config.lora.init_lora_weights} converts its adapter at the end of a run, so no "
             "other one can be kept; set evaluate.keep_best: false"
         )
+    if config.method == "reward":
+        return "a reward model gives numbers and no turns; leave out evaluate"
     if section.suite is None and section.env is None:
         return "evaluate says nothing to try the model on; give evaluate.env or evaluate.suite"
     return None
@@ -136,6 +150,7 @@ def _liger(config: TrainConfig, machine: Machine) -> str | None:
 
 
 RUN_RULES: tuple[Callable[[TrainConfig, Machine], str | None], ...] = (
+    _reward,
     _evaluate,
     _early_stopping,
     _fsdp,

@@ -110,6 +110,7 @@ METHODS = Registry[TrainingMethod](
         "dpo": "adp.trainers.dpo:METHOD",
         "kto": "adp.trainers.kto:METHOD",
         "grpo": "adp.trainers.grpo:METHOD",
+        "reward": "adp.trainers.reward_model:METHOD",
     },
 )
 """The methods by name, each imported when it is asked for."""
