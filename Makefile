@@ -197,7 +197,7 @@ $(RL_NEMO)/.installed: tools/oracle/rl_nemo.txt tools/oracle/rl_nemo_gym.txt
 	@touch $@
 
 RL_TESTS := tests/trainers/export/test_rollout_packages.py tests/trainers/export/test_preference_packages.py
-VERIFIERS_TESTS := tests/rollouts/environments/test_from_verifiers.py
+VERIFIERS_TESTS := tests/rollouts/environments/test_from_verifiers.py tests/adp_verifiers
 rl-tests: $(INSTALLED) $(VERL_VENV)/.openrlhf $(RL_VERIFIERS)/.installed $(RL_NEMO)/.installed $(LOADERS)/.installed ## Ask verl, OpenRLHF, verifiers, tinker, NeMo Gym, Axolotl and ms-swift what they make of rollouts, environments and pairs (5 GB)
 	ADP_RL_VERL=$(abspath $(VERL_VENV))/bin/python ADP_RL_VERIFIERS=$(abspath $(RL_VERIFIERS))/bin/python \
 		ADP_RL_NEMO=$(abspath $(RL_NEMO))/bin/python ADP_RL_LOADERS=$(abspath $(LOADERS)) $(BIN)/python -m pytest $(RL_TESTS) -p no:xdist -q $(ARGS)
