@@ -62,7 +62,8 @@ class Scored:
         attempt: number of the attempt at the task.
         score: the score.
         task: what tells its task from others, which may have its id; None: the id alone does.
-        branch: whether it is a branch, which begins in the midst of another one.
+        branch: whether it is a branch, which begins in the midst of another one, and no attempt
+            of its own, as rollouts that branched are.
     """
 
     trajectory_id: str

@@ -34,7 +34,7 @@ class Calls:
     def __init__(self, folder, url, count):
         self.out = folder / "evolved"
         self.source = rolled_out(folder / "sums", count)
-        patience = "timeout=0.4,retries=1,first_wait=0.01,longest_wait=0.02"
+        patience = "timeout=0.3,retries=1,first_wait=0.01,longest_wait=0.02"
         policy = f"openai:model=m,base_url={url},{patience}"
         self.words = ["evolve", folder / "sums", "--env", "calculator", "--policy", policy,
                       "--refiner", policy, "--judge", policy, "-o", self.out, "--rounds", 3,
@@ -106,9 +106,9 @@ def check_whole(calls, report):
 
 
 def test_half_of_the_answers_are_bad_and_calls_are_killed(tmp_path):
-    server_says = Badly(50, pause=0.005, hang=0.6)
+    server_says = Badly(50, pause=0.005, hang=0.45)
     with serving(server_says) as server:
-        calls = Calls(tmp_path, server.url, 5)
+        calls = Calls(tmp_path, server.url, 3)
         held = kills(calls, 3)
         report = calls.finish()
         if report["failures"]:

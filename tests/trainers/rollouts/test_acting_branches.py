@@ -108,8 +108,10 @@ def test_a_model_that_really_writes_gives_its_entropies(tmp_path):
     rows = rows_of(tmp_path / "run")
     assert len(rows) == 16
     for row in rows:
-        entropies = json.loads(row.extra)["branching"]["entropies"]
-        assert len(entropies) == sum(step.source == "agent" for step in row.steps)
+        facts = json.loads(row.extra)["branching"]
+        turns = [step for step in row.steps[facts.get("shared", 0) :] if step.source == "agent"]
+        entropies = facts["entropies"]
+        assert len(entropies) == len(turns)
         assert all(value > 0 for value in entropies)
 
 

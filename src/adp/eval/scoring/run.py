@@ -38,7 +38,7 @@ class ScoreOptions:
     Attributes:
         out: folder for the scores; None: the folder ``scores`` in the store.
         references: what is right, besides what the tasks of the store say.
-        branches: score branches too, with the steps of their parents.
+        branches: score branches too that are no attempts, with the steps of their parents.
         concurrency: requests at once of a scorer that asks an endpoint, such as a judge; the
             scores and their order do not depend on it.
     """
