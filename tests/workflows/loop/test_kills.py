@@ -31,3 +31,9 @@ def test_et_agent(tmp_path):
     made = check_kills(words, tmp_path, 5, random.randrange(1 << 32))
     assert len({made[f"round-{number}.grpo"] for number in (1, 2, 3)}) == 3
     assert len({made[f"round-{number}.rollouts"] for number in (1, 2, 3)}) == 3
+
+
+def test_toolworld(tmp_path):
+    words = ["toolworld", "--set", "scale=smoke"]
+    made = check_kills(words, tmp_path, 5, random.randrange(1 << 32))
+    assert made["round-1.sft"] != made["round-1.dpo"]
