@@ -13,6 +13,9 @@ HARNESS_VENV ?= .venv-harness
 LOADERS ?= .venv-loaders
 WHEELS ?= .venv-wheels
 APIS ?= .venv-apis
+RL_VERIFIERS ?= .venv-rl-verifiers
+RL_NEMO ?= .venv-rl-nemo
+RL_NEMO_PYTHON ?= python3.12
 RIVALS ?= .venv-rivals
 RIVALS_PYTHON ?= python3.12
 DATA ?=
@@ -26,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help venv demo loop loop-full test test-slow test-random test-all-pythons check bench bench-against gpu-bench rivals fuzz fidelity docs site golden clean
-.PHONY: lint types layers spelling sizes names docs-fresh oracle-tests api-tests harness-tests formats-report adp-sets
+.PHONY: lint types layers spelling sizes names docs-fresh oracle-tests api-tests harness-tests rl-tests formats-report adp-sets
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
@@ -46,7 +49,7 @@ demo: $(INSTALLED) ## Show what the tool does, on a small example
 	PATH="$(abspath $(BIN)):$$PATH" bash examples/demo.sh
 
 loop: $(INSTALLED) ## Train a tiny agent from random weights, in about ten minutes (docs/loop.md)
-	$(BIN)/python -m examples.loop -o runs/loop $(ARGS)
+	PYTHONPATH=. OMP_NUM_THREADS=2 $(BIN)/adp loop examples/loop/loop.yaml --allow-python -o runs/loop $(ARGS)
 
 loop-full: $(INSTALLED) ## The same with three seeds and ablations, in hours; it can be stopped and goes on
 	$(BIN)/python -m examples.loop.full -o runs/loop-full --results benchmarks/results/loop.json $(ARGS)
@@ -176,6 +179,29 @@ $(APIS)/.installed: tools/oracle/apis.txt | $(INSTALLED)
 
 api-tests: $(INSTALLED) $(APIS)/.installed ## Ask anthropic, openai, inspect_ai and OTLP what they make of what is written for them
 	ADP_APIS=$(abspath $(APIS)) $(BIN)/python -m pytest tests/converters/readers/test_written_forms.py -p no:xdist -q -W ignore $(ARGS)
+
+$(RL_VERIFIERS)/.installed: tools/oracle/rl_verifiers.txt tools/oracle/rl_cookbook.txt
+	$(PYTHON) -m venv $(RL_VERIFIERS)
+	$(RL_VERIFIERS)/bin/python -m pip install --quiet --disable-pip-version-check -r tools/oracle/rl_verifiers.txt -e .
+	$(RL_VERIFIERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r tools/oracle/rl_cookbook.txt
+	@touch $@
+
+$(VERL_VENV)/.openrlhf: $(VERL_VENV)/.installed tools/oracle/rl_openrlhf.txt
+	$(VERL_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r tools/oracle/rl_openrlhf.txt
+	@touch $@
+
+$(RL_NEMO)/.installed: tools/oracle/rl_nemo.txt tools/oracle/rl_nemo_gym.txt
+	$(RL_NEMO_PYTHON) -m venv $(RL_NEMO)
+	$(RL_NEMO)/bin/python -m pip install --quiet --disable-pip-version-check -r tools/oracle/rl_nemo.txt
+	$(RL_NEMO)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r tools/oracle/rl_nemo_gym.txt
+	@touch $@
+
+RL_TESTS := tests/trainers/export/test_rollout_packages.py tests/trainers/export/test_preference_packages.py
+VERIFIERS_TESTS := tests/rollouts/environments/test_from_verifiers.py
+rl-tests: $(INSTALLED) $(VERL_VENV)/.openrlhf $(RL_VERIFIERS)/.installed $(RL_NEMO)/.installed $(LOADERS)/.installed ## Ask verl, OpenRLHF, verifiers, tinker, NeMo Gym, Axolotl and ms-swift what they make of rollouts, environments and pairs (5 GB)
+	ADP_RL_VERL=$(abspath $(VERL_VENV))/bin/python ADP_RL_VERIFIERS=$(abspath $(RL_VERIFIERS))/bin/python \
+		ADP_RL_NEMO=$(abspath $(RL_NEMO))/bin/python ADP_RL_LOADERS=$(abspath $(LOADERS)) $(BIN)/python -m pytest $(RL_TESTS) -p no:xdist -q $(ARGS)
+	$(RL_VERIFIERS)/bin/python -m pytest $(VERIFIERS_TESTS) -q $(ARGS)
 
 formats-report: $(INSTALLED) ## Name the format of each file under DATA=..., and count the data sets, against the expected answers
 	$(BIN)/python -m tools.formats_report $(DATA)

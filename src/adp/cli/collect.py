@@ -8,7 +8,13 @@ import typer
 
 from adp.cli.collect_list import list_kinds, list_tools
 from adp.cli.collect_screen import CollectScreen
-from adp.cli.collect_summary import remarks_of, say_branches, say_tasks, summary
+from adp.cli.collect_summary import (
+    remarks_of,
+    say_branches,
+    say_branching,
+    say_tasks,
+    summary,
+)
 from adp.cli.options import JsonReport
 from adp.cli.rollout_options import (
     Again,
@@ -47,6 +53,14 @@ ExpertMode = Annotated[
     typer.Option(
         metavar="M",
         help="An expert beside the policy: none, ground_truth, random or informed, with settings.",
+    ),
+]
+Branching = Annotated[
+    str | None,
+    typer.Option(
+        metavar="B",
+        help="Let attempts branch where the model is unsure: arpo, or key=value,... "
+        "(initial, beam, probability, entropy_weight, call_limit, ...).",
     ),
 ]
 Number = Annotated[int, typer.Option("--n", min=1, help="Attempts at each task.")]
@@ -98,6 +112,7 @@ def collect(
     n: Number = 1,
     concurrency: AtOnce = 64,
     expert_mode: ExpertMode = None,
+    branching: Branching = None,
     seed: Seed = 0,
     split: Split = None,
     dataset: Dataset = None,
@@ -125,11 +140,7 @@ def collect(
     code is 12.
     """
     if listed:
-        if env is None:
-            list_kinds(as_json=as_json)
-        else:
-            list_tools(env, tasks, as_json=as_json)
-        return
+        return _list(env, tasks, as_json=as_json)
     if env is None or policy is None or out is None:
         raise UsageError("give --env, --policy and -o; adp collect --list shows what there is")
     options = CollectOptions(
@@ -138,6 +149,7 @@ def collect(
         tasks=tasks,
         split=split,
         expert_mode=expert_mode,
+        branching=branching,
         n=n,
         concurrency=concurrency,
         seed=seed,
@@ -158,6 +170,13 @@ def collect(
         _collect(options, out, since or [], seal, as_json=as_json)
 
 
+def _list(env: str | None, tasks: str | None, *, as_json: bool) -> None:
+    if env is None:
+        list_kinds(as_json=as_json)
+    else:
+        list_tools(env, tasks, as_json=as_json)
+
+
 def _collect(
     options: CollectOptions, out: str, since: list[str], seal: bool | None, *, as_json: bool
 ) -> None:
@@ -176,5 +195,6 @@ def _collect(
     else:
         if prepared.cast.assistance is not None:
             say_branches(out)
+        say_branching(report)
         summary(report, out, (len(result.tasks), settings.n), remarks, since)
     report.check()

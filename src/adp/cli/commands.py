@@ -35,6 +35,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "adp.cli.train:app",
             "Train a model on a store: SFT, DPO, KTO, GRPO, reward models.",
         ),
+        "loop": ("adp.cli.loop:loop", "Do rounds of collecting, selecting, training, evaluating."),
         "merge-adapter": (
             "adp.cli.merge_adapter:merge_adapter",
             "Put an adapter into its model, and save that.",
@@ -48,6 +49,10 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "collect": (
             "adp.cli.collect:collect",
             "Let a policy act in an environment; a store of episodes.",
+        ),
+        "evolve": (
+            "adp.cli.evolve:evolve",
+            "Make new trajectories of those of a store, in rounds.",
         ),
         "eval": ("adp.cli.evaluate:evaluate", "Run a suite: collect, score, print the figures."),
         "score": ("adp.cli.score:score", "Score the trajectories of a store."),
@@ -90,7 +95,7 @@ VERIFYING = frozenset(
             "curate",
             "train",
         ),
-        *("tokens", "collect", "eval", "score", "report"),
+        *("tokens", "collect", "evolve", "eval", "score", "report", "loop"),
     }
 )
 """Commands that make a store or files from what they read in stores, so that they hash all of it

@@ -31,7 +31,7 @@ from adp.cli.text import (
     stdout_to_stderr,
 )
 from adp.eval.eval_options import EvalOptions
-from adp.eval.evaluate import Evaluated, read_bounds
+from adp.eval.evaluate import Evaluated, failed_bounds, read_bounds
 from adp.eval.evaluate import evaluate as run
 from adp.eval.suite import SUITES
 from adp_schema.errors import FindingsError, UsageError
@@ -190,12 +190,6 @@ def check(value: Evaluated, out: str) -> None:
     Raises:
         FindingsError: a bound does not hold.
     """
-    wrong = [gate for gate in value.gates if not gate.holds]
-    if wrong:
-        text = ", ".join(
-            f"{gate.figure} is undefined ({gate.reason})"
-            if gate.value is None
-            else f"{gate.figure} is {gate.value:.4g}, not {gate.bound} {gate.limit:g}"
-            for gate in wrong
-        )
-        raise FindingsError(f"{text}; see what failed with: adp report eval {out}")
+    fault = failed_bounds(value.gates)
+    if fault is not None:
+        raise FindingsError(f"{fault}; see what failed with: adp report eval {out}")

@@ -158,18 +158,27 @@ class PreparedSuite:
             policies=[self.policy],
         )
 
+    def figures(self, out: str, progress: Progress | None = None) -> ScoreReport:
+        """Score the episodes of a store, and add the scores up.
+
+        Args:
+            out: folder of the store.
+            progress: told how far it is.
+        """
+        scoring = ScoreOptions(concurrency=self.settings.concurrency)
+        return score_store(Store.open(out), self.scorers, scoring, progress)
+
     def score(
         self, out: str, collected: CollectReport, progress: Progress | None = None
     ) -> Evaluated:
-        """Score the episodes of a store.
+        """Score the episodes of a store, and compare the figures with their bounds.
 
         Args:
             out: folder of the store.
             collected: what became of the episodes.
             progress: told how far it is.
         """
-        scoring = ScoreOptions(concurrency=self.settings.concurrency)
-        scores = score_store(Store.open(out), self.scorers, scoring, progress)
+        scores = self.figures(out, progress)
         return Evaluated(
             self.suite.name,
             self.policy.name,
@@ -270,6 +279,24 @@ def gates(
             holds = value >= limit if bound == "at least" else value <= limit
             made.append(Gate(name, bound, limit, value, holds))
     return tuple(made)
+
+
+def failed_bounds(compared: Sequence[Gate]) -> str | None:
+    """Which figures are not within their bounds, in words; None when all are.
+
+    Args:
+        compared: the bounds.
+    """
+    return (
+        ", ".join(
+            f"{gate.figure} is undefined ({gate.reason})"
+            if gate.value is None
+            else f"{gate.figure} is {gate.value:.4g}, not {gate.bound} {gate.limit:g}"
+            for gate in compared
+            if not gate.holds
+        )
+        or None
+    )
 
 
 Value = tuple[float | None, str | None]

@@ -154,6 +154,7 @@ SCORERS: Registry[ScorerKind] = Registry(
         "answer": "adp.eval.scorers.answer:KIND",
         "conciseness": "adp.eval.scorers.conciseness:KIND",
         "efficiency": "adp.eval.scorers.efficiency:KIND",
+        "et_agent": "adp.eval.scorers.et_agent:KIND",
         "execution": "adp.eval.scorers.execution:KIND",
         "format": "adp.eval.scorers.format:KIND",
         "judge": "adp.eval.scorers.judge:KIND",

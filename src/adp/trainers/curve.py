@@ -24,8 +24,9 @@ def loss_curve(log: Sequence[dict[str, Any]]) -> str:
         The SVG.
     """
     # The loss of GRPO is about 0 all the time; what it goes by is the reward.
-    shown = "reward" if any("reward" in item for item in log) else "loss"
-    trained = [(item["step"], item[shown]) for item in log if shown in item]
+    # It is null where all episodes of a step broke.
+    shown = "reward" if any(item.get("reward") is not None for item in log) else "loss"
+    trained = [(item["step"], item[shown]) for item in log if item.get(shown) is not None]
     measured = [(item["step"], item["eval_loss"]) for item in log if "eval_loss" in item]
 
     return _plot([(trained, MAIN, shown), (measured, WARN, "eval_loss")], shown)

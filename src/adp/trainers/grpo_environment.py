@@ -53,7 +53,7 @@ def prepare_tasks(config: TrainConfig, folder: Path, progress: Progress) -> Trai
     renderer = renderer_of(config)
     progress.status("writing the first prompt")
     tokenizer = acting_tokenizer(config, renderer.tokenizer)
-    prompt = first_prompt(place, tasks.tasks[0], policy_settings(config), tokenizer)
+    prompt = first_prompt(place, tasks.tasks, policy_settings(config), tokenizer)
     table = pa.Table.from_pylist([_row(task) for task in tasks.tasks], SCHEMA)
     write_arrow(folder / TRAIN, SCHEMA, table.to_batches())
     return _plan(tasks, place, len(prompt.ids), renderer)

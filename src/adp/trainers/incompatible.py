@@ -46,7 +46,9 @@ def _no_data(config: TrainConfig, machine: Machine) -> str | None:
 
 
 def _no_length(config: TrainConfig, machine: Machine) -> str | None:
-    if config.render.max_length is None and not config.is_tiny:
+    # A model that acts stops at the end of its context; nothing is cut from its rows.
+    acting = config.method == "grpo" and config.grpo.environment is not None
+    if config.render.max_length is None and not config.is_tiny and not acting:
         return (
             "render.max_length is missing: say how many tokens a row may have, such as 16384; "
             "longer ones are then treated by render.window, and counted"

@@ -46,7 +46,7 @@ def check_python(section: GrpoSection, allowed: bool) -> None:
     Raises:
         UsageError: they are not.
     """
-    names = [name for name in section.rewards if is_code(name)]
+    names = [name for name in section.rewards if is_code(name) or _leads_to_code(name)]
     if names and not allowed:
         raise UsageError(
             f"the reward {names[0]} is Python code; add --allow-python when you trust it"
@@ -62,6 +62,11 @@ def is_code(name: str) -> bool:
     """Whether a reward is a function of the user's own, ``module:function``."""
     first, colon, _ = name.partition(":")
     return bool(colon) and first not in ROLLOUT_REWARDS
+
+
+def _leads_to_code(name: str) -> bool:
+    """Whether the settings of a reward name code, such as a scorer in a file of the user's."""
+    return bool(CODE_NAME.search(name.partition(":")[2]))
 
 
 def check_weights(weights: Sequence[float] | None, names: Sequence[str]) -> None:

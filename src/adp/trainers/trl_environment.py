@@ -8,6 +8,7 @@ Only `adp.trainers.grpo_environment` imports this module, inside a function.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -22,10 +23,11 @@ from adp.trainers.rollouts.batch import PlayedBatch, RolloutMaker
 from adp.trainers.rollouts.reward import RewardStage
 from adp.trainers.rollouts.rollout_store import RolloutStore, TrainedRollout
 from adp.trainers.rollouts.vllm_turns import VllmTurns
+from adp.trainers.trl_order import KeptOrder
 from adp.trainers.trl_preference import Exact
 
 
-class EnvironmentGRPOTrainer(Exact, GRPOTrainer):  # type: ignore[misc]
+class EnvironmentGRPOTrainer(Exact, KeptOrder, GRPOTrainer):  # type: ignore[misc]
     """GRPOTrainer whose rows are episodes in an environment.
 
     Args:
@@ -83,7 +85,9 @@ class EnvironmentGRPOTrainer(Exact, GRPOTrainer):  # type: ignore[misc]
                 return VllmTurns(self.vllm_generation, ends, context, self._fault)
             memory = self._acting.prefix_cache_mb << 20
             # TRL compares with log probabilities at the temperature.
-            return Generator(model, ends, self._acting, memory, tempered=True)
+            return Generator(
+                model, ends, self._acting, memory, tempered=True, entropies=self._acting.entropies
+            )
 
         return TransformersPolicy(self._acting, model, self._prompt_tokenizer, writer)
 
@@ -122,11 +126,30 @@ class EnvironmentGRPOTrainer(Exact, GRPOTrainer):  # type: ignore[misc]
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> Any:
         self._inputs = inputs
         output = super()._generate_and_score_completions(inputs)
+        self._weigh(output)
         self._keep(output["advantages"])
         return output
 
+    def _weigh(self, output: dict[str, Any]) -> None:
+        """Let tokens that several rows have in common count as is asked for."""
+        if self._batch is None or self._batch.weights is None:
+            return
+        mask = output["tool_mask"].float()
+        for row, weights in zip(mask, self._batch.weights, strict=True):
+            row[: len(weights)] = torch.tensor(weights, device=mask.device)
+        output["tool_mask"] = mask
+        count = (output["completion_mask"] * mask).sum()
+        output["num_items_in_batch"] = self.accelerator.gather(count).sum()
+
     def _calculate_rewards(self, *given: Any) -> Any:
-        self._rewards = super()._calculate_rewards(*given)
+        # TRL warns of each row without a reward; those that broke are counted.
+        log = logging.getLogger("trl.trainer.grpo_trainer")
+        level = log.level
+        log.setLevel(logging.ERROR)
+        try:
+            self._rewards = super()._calculate_rewards(*given)
+        finally:
+            log.setLevel(level)
         return self._rewards
 
     def _keep(self, advantages: torch.Tensor) -> None:

@@ -52,8 +52,8 @@ def by_turn(*turns: Any) -> Any:
 
 def looked_up(prompt: str) -> str:
     """Two calls at once: a right one, and one of a tool that is not there."""
-    found = re.findall(r"the ([a-z]+) of ([A-Z][A-Za-z]+)\?", prompt)[-1]
-    right = call_text("lookup", entity=found[1], attribute=found[0])
+    asked = re.findall(r"the ([a-z]+) of ([A-Z][A-Za-z]+)\?", prompt)[-1]
+    right = call_text("lookup", entity=asked[1], attribute=asked[0])
     return right + "\n" + call_text("no_such_tool", x=1)
 
 

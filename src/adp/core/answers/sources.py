@@ -1,8 +1,8 @@
 """By which rule answers of a data set are compared: as formulas, or word by word.
 
 The table is ET-Agent's (arXiv 2601.06860, ``evaluate.py``, and the sources of its training rows).
-A name is looked for as it is, without case, marks and folders: ``aime24``, ``AIME_2024`` and
-``some/path/aime24.jsonl`` are the same.
+Case and marks of a name do not count, and of a path the last part that is known counts:
+``aime24``, ``AIME_24`` and ``some/path/aime24.jsonl`` are the same.
 """
 
 from __future__ import annotations
@@ -31,27 +31,28 @@ _ENDING = re.compile(r"\.(?:jsonl?|parquet|csv|tsv)$")
 _SPLITS = re.compile(r"[-_ .](?:train|test|dev|valid|validation)$")
 
 
-def source_name(name: str) -> str:
-    """A name of a data set as the table has it."""
-    last = name.strip().lower().replace("\\", "/").rstrip("/").rpartition("/")[2]
-    return _MARKS.sub("", _SPLITS.sub("", _ENDING.sub("", last)))
+def known_name(*names: str | None) -> str | None:
+    """The first name that is known, as the table has it; None when none of them is.
+
+    Args:
+        names: names of data sets, such as those of a task and of its run; each may be a path, whose
+            last part that is known counts.
+    """
+    for name in names:
+        for part in reversed((name or "").lower().replace("\\", "/").split("/")):
+            plain = _MARKS.sub("", _SPLITS.sub("", _ENDING.sub("", part.strip())))
+            if plain in RULES:
+                return plain
+    return None
 
 
 def rule_of(*names: str | None) -> Rule | None:
-    """The rule of the first name that is known; None when none of them is.
-
-    Args:
-        names: names of data sets, such as those of a task and of its run.
-    """
-    for name in names:
-        if name and (rule := RULES.get(source_name(name))) is not None:
-            return rule
-    return None
+    """The rule of the first name that is known; None when none of them is."""
+    name = known_name(*names)
+    return None if name is None else RULES[name]
 
 
 def has_f1(*names: str | None) -> bool | None:
     """Whether F1 is the main figure of the first set that is known; None when none is."""
-    for name in names:
-        if name and source_name(name) in RULES:
-            return source_name(name) in F1_SETS
-    return None
+    name = known_name(*names)
+    return None if name is None else name in F1_SETS

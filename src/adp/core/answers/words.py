@@ -4,6 +4,7 @@
   articles, single spaces.
 - **et_agent** (ET-Agent, arXiv 2601.06860, ``evaluate.py``): small letters, no articles, single
   spaces; punctuation stays.
+- **plain** (the same for formulas): small letters, single spaces.
 """
 
 from __future__ import annotations
@@ -27,10 +28,12 @@ def normalize(text: str, manner: str = "squad") -> str:
 
     Args:
         text: the text.
-        manner: ``squad`` or ``et_agent``.
+        manner: ``squad``, ``et_agent`` or ``plain``.
     """
     if manner == "squad":
         return normalised(text)
+    if manner == "plain":
+        return " ".join(text.lower().split())
     return " ".join(_ARTICLES.sub(" ", text.lower()).split())
 
 

@@ -9,6 +9,11 @@ from typing import Any
 
 from pydantic import Field
 
+from adp.rollouts.collecting.branching.settings import (
+    BranchingSettings,
+    load_policy,
+    read_branching,
+)
 from adp.rollouts.collecting.collect import Watch, collect_now
 from adp.rollouts.collecting.counts import CollectReport
 from adp.rollouts.collecting.offered_tools import closed, made
@@ -18,8 +23,8 @@ from adp.rollouts.collecting.task_files import TaskSet
 from adp.rollouts.collecting.tasks import own_tasks, read_tasks
 from adp.rollouts.environment import EnvironmentKind, Settings
 from adp.rollouts.experts.spec import Cast, cast_of, read_assist
-from adp.rollouts.policy import POLICIES, PolicyKind
-from adp.rollouts.spec import Named, load, load_environment, split_named
+from adp.rollouts.policy import PolicyKind
+from adp.rollouts.spec import Named, load_environment, split_named
 
 LIMITS = ("max_turns", "max_calls", "max_tokens", "max_seconds")
 
@@ -37,6 +42,8 @@ class CollectOptions(Settings):
     """Of a file or a store, only the tasks of this split."""
     expert_mode: str | None = None
     """An expert beside the policy: none, ground_truth, random or informed, with settings."""
+    branching: str | None = None
+    """Let attempts branch where the model is unsure: arpo, or key=value,..."""
     n: int = Field(default=1, ge=1)
     """Attempts at each task."""
     concurrency: int = Field(default=64, ge=1)
@@ -78,10 +85,13 @@ class CollectOptions(Settings):
         spec, more = split_named(self.env)
         kind, about = load_environment(spec, unsafe_python=self.unsafe_python, **more)
         spec, more = split_named(self.policy)
-        policy_kind, policy_about = load(POLICIES, spec, **more)
+        policy_kind, policy_about = load_policy(spec, self._branching(), **more)
         if self.expert_mode is not None:
             read_assist(self.expert_mode)
         return kind, about, policy_kind, policy_about
+
+    def _branching(self) -> BranchingSettings | None:
+        return None if self.branching is None else read_branching(self.branching)
 
     def settings(self) -> dict[str, Any]:
         """The fields of `CollectSettings` that they give."""
@@ -91,6 +101,7 @@ class CollectOptions(Settings):
             "seed": self.seed,
             "limits": {name: value for name, value in limits.items() if value is not None},
             "timed": not self.no_times,
+            "branching": self._branching(),
             "n": self.n,
             "concurrency": self.concurrency,
             "totals": {

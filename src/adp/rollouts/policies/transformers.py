@@ -62,6 +62,10 @@ class TransformersPolicy:
         generator: makes what writes in place of the model's own, given the ids of tokens that end
             a turn.
 
+    Attributes:
+        name: name of the model.
+        vocabulary: how many tokens the tokenizer knows.
+
     Raises:
         UsageError: there is no such model, or a setting does not fit it.
         MissingExtraError: torch or transformers is not installed.
@@ -77,6 +81,7 @@ class TransformersPolicy:
         if model is None:
             model, tokenizer = load_for_generation(settings)
         self.name = model_name(settings.model)
+        self.vocabulary = len(tokenizer)
         self._settings = settings
         self._prompter = Prompter(tokenizer, settings, ends_of(model))
         self._generator: TurnGenerator
@@ -84,7 +89,9 @@ class TransformersPolicy:
             self._generator = generator(frozenset(self._prompter.ends))
         else:
             memory = settings.prefix_cache_mb << 20
-            self._generator = Generator(model, self._prompter.ends, settings, memory)
+            self._generator = Generator(
+                model, self._prompter.ends, settings, memory, entropies=settings.entropies
+            )
         if self._prompter.context is None:
             self._prompter.context = self._generator.context
         self._waiting: list[_Waiting] = []

@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import Field
 
 from adp.rendering.model import load_tokenizer, stop_ids
+from adp.rollouts.policies.entropy import top_entropy
 from adp.rollouts.policies.loading import places
 from adp.rollouts.policies.names import model_name
 from adp.rollouts.policies.prompts import Generated, Prompter
@@ -41,6 +42,10 @@ class VllmPolicy:
 
     Args:
         settings: its settings.
+
+    Attributes:
+        name: name of the model.
+        vocabulary: how many tokens the tokenizer knows.
 
     Raises:
         MissingExtraError: vLLM is not installed.
@@ -73,6 +78,7 @@ class VllmPolicy:
             trust_remote_code=settings.trust_remote_code,
             revision=settings.revision if settings.tokenizer is None else None,
         )
+        self.vocabulary = len(tokenizer)
         self._prompter = Prompter(tokenizer, settings, stop_ids(base))
         try:
             given = _engine_arguments(settings, base, adapter)
@@ -105,7 +111,7 @@ class VllmPolicy:
             max_tokens=self._prompter.longest(prompt),
             seed=request.seed,
             stop_token_ids=sorted(self._prompter.ends),
-            logprobs=0 if settings.logprobs else None,
+            logprobs=settings.entropies or (0 if settings.logprobs else None),
             detokenize=False,
             output_kind=RequestOutputKind.FINAL_ONLY,
         )
@@ -130,7 +136,7 @@ class VllmPolicy:
         if last is None or last.outputs[0].finish_reason not in ("stop", "length"):
             raise InfrastructureError("engine", "vLLM gave no answer")
         self._answered = True
-        return self._prompter.turn(request, prompt, _generated(last))
+        return self._prompter.turn(request, prompt, _generated(last, settings.entropies))
 
     def remarks(self, tasks: Sequence[Task]) -> list[str]:
         """What the chat template dropped from prompts; see `Prompter.remarks`."""
@@ -160,17 +166,23 @@ def _engine_arguments(settings: VllmSettings, base: str, adapter: str | None) ->
     return {key: value for key, value in given.items() if value is not None} | settings.engine
 
 
-def _generated(value: Any) -> Generated:
-    """The final output of a request."""
+def _generated(value: Any, count: int = 0) -> Generated:
+    """The final output of a request, with the entropy over some of the likeliest tokens."""
     output = value.outputs[0]
     ids = [int(token) for token in output.token_ids]
-    logprobs = []
+    logprobs, entropies = [], []
     if output.logprobs is not None:
         logprobs = [
             float(known[token].logprob) for token, known in zip(ids, output.logprobs, strict=True)
         ]
+    if count and output.logprobs is not None:
+        # It gives the chosen token besides, where that is not among the likeliest.
+        entropies = [
+            top_entropy([float(item.logprob) for item in known.values()], count)
+            for known in output.logprobs
+        ]
     ended = output.finish_reason == "stop"
-    return Generated(ids, logprobs, ended)
+    return Generated(ids, logprobs, ended, entropies)
 
 
 KIND = PolicyKind(

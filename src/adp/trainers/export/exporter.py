@@ -26,12 +26,13 @@ Mask = Literal["tokens", "weights", "binary", "last", "all"]
 - ``all``: every message of an assistant is trained, always.
 """
 
-Takes = Literal["chats", "pairs", "prompts"]
+Takes = Literal["chats", "pairs", "prompts", "rollouts"]
 """What an exporter gets, and what is counted.
 
 - ``chats``: what the model saw, with the trained steps; steps are counted.
 - ``pairs``: both sides of a preference pair; pairs are counted.
 - ``prompts``: what stands before the first step of the agent; trajectories are counted.
+- ``rollouts``: whole trajectories, for their tokens and rewards; trajectories are counted.
 """
 
 
@@ -75,7 +76,8 @@ class Form:
         takes: what `Exporter.rows` gets.
         mask: how the mask is carried.
         file: name of the data file.
-        model: whether rows are made of tokens: then each item has `ExportItem.rendered`.
+        model: whether rows are made of tokens: then each item has `ExportItem.rendered`. With
+            ``optional`` a model may be named, and each item then has `ExportItem.renderer`.
         unique: whether a row that is equal to an earlier one is left out.
         mix: column by whose values the rows are mixed evenly; None keeps the order of the store.
         instead: what to do where the mask cannot be carried: the end of a sentence.
@@ -84,7 +86,7 @@ class Form:
     takes: Takes
     mask: Mask
     file: str
-    model: bool = False
+    model: bool | Literal["optional"] = False
     unique: bool = False
     mix: str | None = None
     instead: str = "choose another exporter; adp formats lists them"
@@ -95,16 +97,17 @@ class ExportItem:
     """What one call of `Exporter.rows` gets.
 
     Attributes:
-        chat: a chat; of an exporter that takes pairs, None. Of one that takes prompts, the
-            messages before the first step of the agent. When only the last message can be
+        chat: a chat; of an exporter that takes pairs or rollouts, None. Of one that takes prompts,
+            the messages before the first step of the agent. When only the last message can be
             trained, the chat ends with it.
         pair: a pair; of an exporter that takes chats, None. When only the last message can be
             trained, each side ends with it, and everything before it is common to both.
         trajectory: where the chat comes from (without its parent's steps), with its task; of a
-            pair, that of the chosen side.
+            pair, that of the chosen side. A rollout, with its parent's steps and its task.
         rendered: the chat as tokens (`adp.rendering.render.Rendered`), for a form with a model.
         dataset: of a prompt, the data set of its task; of a rollout whose task names none, the
             environment. The data set of a rollout itself is named after the run.
+        renderer: of a rollout, the `adp.rendering.render.Renderer` of the model that was named.
     """
 
     chat: Chat | None
@@ -112,6 +115,7 @@ class ExportItem:
     trajectory: Trajectory
     rendered: Any = None
     dataset: str | None = None
+    renderer: Any = None
 
 
 @dataclass

@@ -31,7 +31,12 @@ from adp_schema.store import Store
 RECORD = "export.json"
 README = "README.md"
 
-_UNITS = {"chats": "steps", "pairs": "pairs", "prompts": "trajectories"}
+_UNITS = {
+    "chats": "steps",
+    "pairs": "pairs",
+    "prompts": "trajectories",
+    "rollouts": "trajectories",
+}
 
 
 @dataclass
@@ -126,6 +131,8 @@ def _renderer(exporter: Exporter, export_settings: ExportSettings, model: str | 
             raise UsageError(f"{exporter.name} writes no tokens here; leave out --model")
         return None
     if model is None:
+        if export_settings.form.model == "optional":
+            return None
         raise UsageError(
             f"{exporter.name} writes tokens here; say of which model: --model FOLDER_OR_NAME"
         )
@@ -231,6 +238,8 @@ class _Export:
                     self.tally.left_out[pair] += 1
                     return []
                 return [ExportItem(None, pair, item.trajectory)]
+            if self._reporter.form.takes == "rollouts":
+                return [replace(item, renderer=self._renderer)]
             assert item.chat is not None
             if self._reporter.form.takes == "prompts":
                 return [replace(item, chat=self._fitter.written(item.chat))]

@@ -49,7 +49,7 @@ class StoreItems:
         tally: ExportCounts,
         options: ExporterOptions,
     ) -> None:
-        if branches and form.takes != "chats":
+        if branches and form.takes not in ("chats", "rollouts"):
             raise UsageError(f"branches have no place in {form.takes}; leave out --branches")
         wrong = [kind for kind in branches if kind not in KINDS]
         if wrong:
@@ -75,6 +75,8 @@ class StoreItems:
                 rename_tools(trajectory, self._naming)
             if self._form.takes == "chats":
                 yield from self._chats(trajectory)
+            elif self._form.takes == "rollouts":
+                yield from self._rollout(trajectory)
             else:
                 yield from self._prompt(trajectory)
             progress.advance(1)
@@ -82,16 +84,9 @@ class StoreItems:
     def _chats(self, trajectory: Trajectory) -> Iterator[ExportItem]:
         branch = trajectory.parent_id is not None
         first = trajectory.parent_step or 0 if branch else 0
-        kind = trajectory.branch_kind or "unknown"
-        if branch and not self._branches & {"all", kind}:
-            self._leave(trajectory, first, f"in a branch ({kind}); --branches {kind} takes it")
-            return
-        try:
-            full = self._store.resolve(trajectory)
-        except StoreError:
-            self._leave(
-                trajectory, first, "in a branch whose parent is not in the store, or is its branch"
-            )
+        full = self._full(trajectory)
+        if isinstance(full, str):
+            self._leave(trajectory, first, full)
             return
         if self._naming is not None and branch:
             rename_tools(full, self._naming)
@@ -102,6 +97,25 @@ class StoreItems:
         trained = [chat for chat in chats.chats if chat.trained()]
         for chat in choose(trained, self._train, self._tally.left_out):
             yield ExportItem(chat, None, trajectory)
+
+    def _full(self, trajectory: Trajectory) -> Trajectory | str:
+        """A trajectory with the steps of its parent, or why it is left out."""
+        kind = trajectory.branch_kind or "unknown"
+        if trajectory.parent_id is not None and not self._branches & {"all", kind}:
+            return f"in a branch ({kind}); --branches {kind} takes it"
+        try:
+            return self._store.resolve(trajectory)
+        except StoreError:
+            return "in a branch whose parent is not in the store, or is its branch"
+
+    def _rollout(self, trajectory: Trajectory) -> Iterator[ExportItem]:
+        self.count += 1
+        full = self._full(trajectory)
+        if isinstance(full, str):
+            self._tally.left_out[full] += 1
+            return
+        full.task = self._tasks.of(trajectory)
+        yield ExportItem(None, None, full, dataset=self._dataset(trajectory))
 
     def _leave(self, trajectory: Trajectory, first: int, reason: str) -> None:
         """Count the steps of a trajectory that is left out."""

@@ -15,11 +15,11 @@ from typing import Literal
 from pydantic import Field
 
 from adp.core.answers.extraction import extract
-from adp.core.answers.sources import rule_of
 from adp.core.tagged_run import count_calls, invalid_v1, invalid_v2
 from adp.rollouts.environment import Settings
 from adp.rollouts.run_text import is_tagged, run_fault, run_text
 from adp.rollouts.task_references import reference_answers
+from adp.rollouts.task_sources import answer_rule
 from adp.rollouts.trajectory_reading import agent_calls, agent_steps, broken, last_text
 from adp.trainers.rollouts.environment_reward import verdict
 from adp.trainers.rollouts.et_agent_formula import (
@@ -129,7 +129,7 @@ class EtAgentReward:
         """How right the answer is; ``text`` is that of a run in tags."""
         task, metric = trajectory.task, self.settings.metric
         if metric == "auto":
-            known = rule_of(task.dataset if task else None, trajectory.dataset)
+            known = answer_rule(task, trajectory)
             judged = verdict(trajectory) is not None
             metric = known or ("environment" if judged else "qa")
         if metric == "environment":

@@ -20,10 +20,13 @@ class TokenSequence:
     Attributes:
         prompt_ids: ids up to where the model first writes.
         response_ids: ids from there to the last one that it wrote.
-        response_mask: for each of these, whether the model wrote it.
+        response_mask: for each of these, whether the model wrote it, and no recorded mask of its
+            step (``token_mask``) takes it out.
         logprobs: for each of these its log probability when it was drawn, 0.0 where the model did
             not write; None where that of a written token is not known.
         steps: numbers of the steps whose tokens are under the mask.
+        spans: for each of these steps, the first of its tokens in the response, and the token after
+            its last one.
     """
 
     prompt_ids: tuple[int, ...]
@@ -31,6 +34,7 @@ class TokenSequence:
     response_mask: tuple[bool, ...]
     logprobs: tuple[float, ...] | None
     steps: tuple[int, ...]
+    spans: tuple[tuple[int, int], ...] = ()
 
     @property
     def written(self) -> int:
@@ -80,6 +84,7 @@ class _Row:
     mask: list[bool] = field(default_factory=list)
     logprobs: list[float] | None = field(default_factory=list)
     steps: list[int] = field(default_factory=list)
+    spans: list[tuple[int, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.ids = list(self.prompt)
@@ -93,8 +98,9 @@ class _Row:
         between = (step.prompt_token_ids or [])[len(self.ids) :]
         written = step.completion_token_ids or []
         self.ids += [*between, *written]
-        self.mask += [False] * len(between) + [True] * len(written)
+        self.mask += [False] * len(between) + _mask(step, len(written))
         self.steps.append(place)
+        self.spans.append((len(self.mask) - len(written), len(self.mask)))
         known = step.logprobs if step.logprobs is not None or written else []
         if self.logprobs is None or known is None or len(known) != len(written):
             self.logprobs = None
@@ -109,4 +115,13 @@ class _Row:
             tuple(self.mask),
             None if self.logprobs is None else tuple(self.logprobs),
             tuple(self.steps),
+            tuple(self.spans),
         )
+
+
+def _mask(step: Step, written: int) -> list[bool]:
+    """The mask of the tokens that a step wrote: all of them, where none of that length is kept."""
+    kept = step.token_mask
+    if kept is None or len(kept) != written:
+        return [True] * written
+    return [bool(value) for value in kept]
