@@ -49,7 +49,7 @@ demo: $(INSTALLED) ## Show what the tool does, on a small example
 	PATH="$(abspath $(BIN)):$$PATH" bash examples/demo.sh
 
 loop: $(INSTALLED) ## Train a tiny agent from random weights, in about ten minutes (docs/loop.md)
-	$(BIN)/python -m examples.loop -o runs/loop $(ARGS)
+	PYTHONPATH=. OMP_NUM_THREADS=2 $(BIN)/adp loop examples/loop/loop.yaml --allow-python -o runs/loop $(ARGS)
 
 loop-full: $(INSTALLED) ## The same with three seeds and ablations, in hours; it can be stopped and goes on
 	$(BIN)/python -m examples.loop.full -o runs/loop-full --results benchmarks/results/loop.json $(ARGS)
@@ -196,10 +196,12 @@ $(RL_NEMO)/.installed: tools/oracle/rl_nemo.txt tools/oracle/rl_nemo_gym.txt
 	$(RL_NEMO)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r tools/oracle/rl_nemo_gym.txt
 	@touch $@
 
-RL_TESTS := tests/trainers/export/test_rollout_packages.py
-rl-tests: $(INSTALLED) $(VERL_VENV)/.openrlhf $(RL_VERIFIERS)/.installed $(RL_NEMO)/.installed ## Ask verl, OpenRLHF, verifiers, tinker and NeMo Gym what they make of our rollouts and environments (5 GB)
+RL_TESTS := tests/trainers/export/test_rollout_packages.py tests/trainers/export/test_preference_packages.py
+VERIFIERS_TESTS := tests/rollouts/environments/test_from_verifiers.py
+rl-tests: $(INSTALLED) $(VERL_VENV)/.openrlhf $(RL_VERIFIERS)/.installed $(RL_NEMO)/.installed $(LOADERS)/.installed ## Ask verl, OpenRLHF, verifiers, tinker, NeMo Gym, Axolotl and ms-swift what they make of rollouts, environments and pairs (5 GB)
 	ADP_RL_VERL=$(abspath $(VERL_VENV))/bin/python ADP_RL_VERIFIERS=$(abspath $(RL_VERIFIERS))/bin/python \
-		ADP_RL_NEMO=$(abspath $(RL_NEMO))/bin/python $(BIN)/python -m pytest $(RL_TESTS) -p no:xdist -q $(ARGS)
+		ADP_RL_NEMO=$(abspath $(RL_NEMO))/bin/python ADP_RL_LOADERS=$(abspath $(LOADERS)) $(BIN)/python -m pytest $(RL_TESTS) -p no:xdist -q $(ARGS)
+	$(RL_VERIFIERS)/bin/python -m pytest $(VERIFIERS_TESTS) -q $(ARGS)
 
 formats-report: $(INSTALLED) ## Name the format of each file under DATA=..., and count the data sets, against the expected answers
 	$(BIN)/python -m tools.formats_report $(DATA)

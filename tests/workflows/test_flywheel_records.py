@@ -113,6 +113,7 @@ def test_the_record_says_what_the_buffer_holds(buffers):
         assert len(listed) == len(verdicts) == len(record["evolve_predictions"]) == len(runs)
         assert verdicts == [run.success for run in runs]
         assert record["initial_output"] == listed[0]
+        assert record["source"] == "aime"
         assert list(record) == [key for key in FLYWHEEL.keys.order if key in record]
 
 

@@ -31,7 +31,10 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Train": {
         "tokens": ("adp.cli.tokens:tokens", "Count the tokens of a store, and those trained."),
-        "train": ("adp.cli.train:app", "Train a model on a store: SFT, DPO, KTO, GRPO."),
+        "train": (
+            "adp.cli.train:app",
+            "Train a model on a store: SFT, DPO, KTO, GRPO, reward models.",
+        ),
         "loop": ("adp.cli.loop:loop", "Do rounds of collecting, selecting, training, evaluating."),
         "merge-adapter": (
             "adp.cli.merge_adapter:merge_adapter",

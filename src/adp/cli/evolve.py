@@ -200,13 +200,17 @@ def _evolve(
     policy_kind, policy_about = load(POLICIES, what["policy"])
     store = Store.open(what["store"])
     source = read_jobs(store, read_tasks(what["store"], kind, about).tasks)
-    cast_ = cast_of(policy := policy_kind.make(policy_about))
+    policy = policy_kind.make(policy_about)
+    cast_ = cast_of(policy)
+    known = {what["policy"]: policy}  # a model that is named twice is loaded once
     models: dict[str, Policy] = {}
     facts: dict[str, Any] = {}
     for who, spec in what["models"].items():
         if spec is not None:
             model_kind, model_about = load(POLICIES, spec)
-            models[who] = model_kind.make(model_about)
+            if spec not in known:
+                known[spec] = model_kind.make(model_about)
+            models[who] = known[spec]
             facts[who] = kind_facts(model_kind.name, model_about)
     first = made(kind, about)
     limits = limits_in(first, Limits.model_validate(given["limits"]))
@@ -227,7 +231,7 @@ def _evolve(
         return evolve_now(
             out, source, evolver,
             watch=lambda done, of: progress.advance(1),
-            policies=[policy, *models.values()],
+            policies=list(known.values()),
         )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import typer
 from adp.cli.push_model import push_run
 from adp.cli.text import counted, epilog, print_json, progress_bar, say
 from adp.rendering.spans import MORE_ROWS
-from adp.trainers.config import TrainConfig
+from adp.trainers.config import ABSENT, TrainConfig
 from adp.trainers.config_file import read_config
 from adp.trainers.method import TrainingPlan
 from adp.trainers.precision import Precision
@@ -24,7 +24,7 @@ from adp_schema.errors import HubError, UsageError
 
 app = typer.Typer(
     name="train",
-    help="Train a model on a store: SFT, DPO, KTO, GRPO.",
+    help="Train a model on a store: SFT, DPO, KTO, GRPO, reward models.",
     epilog=epilog("adp train sft dataset --model tiny -o run", 2, 3, 4, 5, 10, 11),
     add_completion=False,
     rich_markup_mode=None,
@@ -61,6 +61,9 @@ LaunchOption = Annotated[
 ]
 ZeroOption = Annotated[
     int | None, typer.Option("--zero", metavar="2|3", help="DeepSpeed's ZeRO; not tested.")
+]
+FsdpOption = Annotated[
+    bool, typer.Option("--fsdp", help="Split the model by FSDP2; not tested on GPUs.")
 ]
 DryOption = Annotated[
     bool, typer.Option("--dry-run", help="Print what would be trained, and stop.")
@@ -113,6 +116,7 @@ def _command(method: str, summary: str) -> None:
         resume: ResumeOption = False,
         launch: LaunchOption = None,
         zero: ZeroOption = None,
+        fsdp: FsdpOption = False,
         dry_run: DryOption = False,
         allow_python: PythonOption = False,
         strict: StrictOption = False,
@@ -120,7 +124,7 @@ def _command(method: str, summary: str) -> None:
         public: PublicOption = False,
         as_json: JsonOption = False,
     ) -> None:
-        more = _given(method, store, model, launch, zero)
+        more = _given(method, store, model, (launch, zero, fsdp or None))
         switches = (resume, dry_run, as_json, allow_python, strict)
         _train(config, settings or [], more, out, switches, (push, public))
 
@@ -141,6 +145,7 @@ def _acting_command(method: str, summary: str) -> None:
         resume: ResumeOption = False,
         launch: LaunchOption = None,
         zero: ZeroOption = None,
+        fsdp: FsdpOption = False,
         dry_run: DryOption = False,
         allow_python: PythonOption = False,
         strict: StrictOption = False,
@@ -148,7 +153,7 @@ def _acting_command(method: str, summary: str) -> None:
         public: PublicOption = False,
         as_json: JsonOption = False,
     ) -> None:
-        more = _given(method, store, model, launch, zero)
+        more = _given(method, store, model, (launch, zero, fsdp or None))
         acting = {"grpo.environment.name": env, "grpo.environment.tasks": tasks}
         more |= {path: value for path, value in acting.items() if value is not None}
         switches = (resume, dry_run, as_json, allow_python, strict)
@@ -158,15 +163,19 @@ def _acting_command(method: str, summary: str) -> None:
 
 
 def _given(
-    method: str, store: str | None, model: str | None, launch: int | None, zero: int | None
+    method: str,
+    store: str | None,
+    model: str | None,
+    launch: tuple[int | None, int | None, bool | None],
 ) -> dict[str, Any]:
     """What stands in the place of the configuration's, by its path there."""
     values = {
         "method": method,
         "data.store": store,
         "model.model_name_or_path": model,
-        "launch.processes": launch,
-        "launch.zero": zero,
+        "launch.processes": launch[0],
+        "launch.zero": launch[1],
+        "launch.fsdp": launch[2],
     }
     return {path: value for path, value in values.items() if value is not None}
 
@@ -186,6 +195,7 @@ _EXAMPLES = {
     "sft": "adp train sft dataset --model tiny -o run",
     "dpo": "adp train dpo --config train.yaml --set dpo.beta=0.2 -o run",
     "kto": "adp train kto --config train.yaml -o run",
+    "reward": "adp train reward pairs --model tiny -o run",
     "grpo": "adp train grpo --env toolworld --tasks train:200 --model out/model -o run",
 }
 
@@ -319,11 +329,14 @@ def _say_rest(config: TrainConfig, plan: TrainingPlan) -> None:
     batch = training.per_device_train_batch_size * training.gradient_accumulation_steps
     many = f" on {launch.processes} processes" if launch.processes > 1 else ""
     zero = f", ZeRO-{launch.zero}" if launch.zero else ""
+    zero = ", FSDP2 (not tested on GPUs)" if launch.fsdp else zero
     say(
         f"{counted(plan.steps, 'step')} of {batch * launch.processes} rows{many}{zero}, "
         f"learning rate {config.learning_rate:g}"
     )
     say(Precision.from_plain(plan.precision).sentence())
+    for warning in plan.warnings:
+        say(f"warning: {warning}")
 
 
 def _say_done(done: Trained, out: str) -> None:
@@ -353,4 +366,11 @@ def _say_done(done: Trained, out: str) -> None:
 _command("sft", "Train on the agent's own steps (supervised fine-tuning).")
 _command("dpo", "Train on pairs: prefer the better side (direct preference optimisation).")
 _command("kto", "Train on good and bad trajectories that are no pairs (KTO).")
+_command("reward", "Train a reward model on pairs: a number for a conversation.")
 _acting_command("grpo", "Train on the model's own answers or episodes, by rewards (GRPO).")
+
+
+@app.command("ppo", hidden=True)
+def ppo() -> None:
+    """Say what there is in place of PPO."""
+    raise UsageError(f"there is no ppo here: {ABSENT['ppo']}")

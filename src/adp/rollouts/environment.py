@@ -243,6 +243,7 @@ ENVIRONMENTS: Registry[EnvironmentKind] = Registry(
         "search": "adp.rollouts.environments.search:KIND",
         "sql": "adp.rollouts.environments.sql:KIND",
         "toolworld": "adp.rollouts.environments.toolworld:KIND",
+        "verifiers": "adp.rollouts.environments.from_verifiers:KIND",
         "weather": "adp.rollouts.environments.weather:KIND",
     },
     made_by="adp.rollouts.wrapped_code:environment_kind",

@@ -46,6 +46,13 @@ class EnvironmentSection(ConfigSection):
     """What becomes of an episode whose chat template or environment rewrites what was said, so
     that its turns are no single row. last: the last row is trained on, and the tokens that are
     written in earlier ones are left out and counted; refuse: stop."""
+    branching: str | None = None
+    """Let the num_generations episodes of a task branch where the model is unsure, as `adp collect
+    --branching`: arpo, or key=value,... (initial, beam, probability, ...)."""
+    shared_tokens: Literal["share", "once", "full"] = "share"
+    """How a token counts that branches have in common. share: 1/k in each of the k rows that hold
+    it, so with their mean advantage; once: in the first of them alone; full: in all of them, as
+    ARPO trains."""
     rollouts: bool = True
     """Keep the episodes of the training as a store, in the folder rollouts of the run."""
     max_failures: int = Field(default=20, ge=1)

@@ -1,4 +1,4 @@
-"""The sections of a training configuration that belong to one method: DPO, KTO, GRPO.
+"""The sections of a training configuration for single methods: DPO, KTO, GRPO, reward models.
 
 Names and meanings are those of TRL's ``DPOConfig``, ``KTOConfig`` and ``GRPOConfig``.
 """
@@ -124,6 +124,16 @@ class KtoSection(ConfigSection):
     adapter that the training begins with; base: the model without it."""
     ref_model_name_or_path: str | None = None
     """Another model as the reference; null: as `reference` says."""
+
+
+class RewardSection(ConfigSection):
+    """A reward model: pairs teach it a number for a whole conversation."""
+
+    center_rewards_coefficient: float | None = Field(default=None, ge=0)
+    """Weight of the squared sum of both rewards, which holds them around 0 (Eisenstein et al.
+    2023, eq. 2), such as 0.01."""
+    disable_dropout: bool = True
+    """Train without dropout."""
 
 
 class GrpoSection(ConfigSection):

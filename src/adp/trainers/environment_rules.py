@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from adp.rollouts.collecting.branching.settings import read_branching
 from adp.trainers.config import TrainConfig
+from adp_schema.errors import UsageError
 
 _IGNORED = ("min_p", "repetition_penalty", "generation_kwargs", "cache_implementation",
             "use_transformers_continuous_batching", "num_generations_eval")  # fmt: skip
@@ -37,10 +39,26 @@ def environment_faults(config: TrainConfig) -> Iterator[str]:
         )
     if training.dataloader_num_workers:
         yield "training.dataloader_num_workers reads rows ahead, and there are none; leave it out"
+    yield from _branching(config)
     ignored = [name for name in _IGNORED if name in training.other]
     if ignored and not grpo.use_vllm:
         yield f"training.other.{ignored[0]} is not for a model that acts; leave it out"
     yield from _processes(config)
+
+
+def _branching(config: TrainConfig) -> Iterator[str]:
+    section = config.grpo.environment
+    if section is None or section.branching is None:
+        return
+    try:
+        read_branching(section.branching)
+    except UsageError as error:
+        yield str(error).replace("--branching", "grpo.environment.branching")
+    if config.grpo.use_vllm:
+        yield (
+            "grpo.environment.branching asks how likely other tokens were, and the trainer's vLLM "
+            "hands over that of the chosen one alone; set grpo.use_vllm: false"
+        )
 
 
 def _processes(config: TrainConfig) -> Iterator[str]:

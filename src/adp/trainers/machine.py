@@ -18,6 +18,8 @@ class Machine:
         deepspeed: whether the package is installed.
         bf16: whether the GPU computes in bfloat16, if only by emulating it; on a CPU True.
         tf32: whether there is a GPU that computes in TF32.
+        gpu_bytes: memory of the first GPU.
+        liger: whether the package liger-kernel is installed.
     """
 
     gpus: int = 0
@@ -26,6 +28,8 @@ class Machine:
     deepspeed: bool = True
     bf16: bool = True
     tf32: bool = False
+    gpu_bytes: int = 0
+    liger: bool = False
 
 
 def this_machine() -> Machine:
@@ -39,5 +43,7 @@ def this_machine() -> Machine:
         bitsandbytes=importlib.util.find_spec("bitsandbytes") is not None,
         deepspeed=importlib.util.find_spec("deepspeed") is not None,
         bf16=not gpus or bool(torch.cuda.is_bf16_supported()),
+        gpu_bytes=torch.cuda.get_device_properties(0).total_memory if gpus else 0,
+        liger=importlib.util.find_spec("liger_kernel") is not None,
         tf32=bool(gpus) and torch.cuda.get_device_properties(0).major >= 8,
     )

@@ -30,11 +30,13 @@ from adp.core.extras import need
 from adp.core.progress import Progress, Silent
 from adp.rendering.drops import check_drops
 from adp.stores.locks import holding
+from adp.trainers.cautions import cautions
 from adp.trainers.config import TrainConfig
 from adp.trainers.evaluation.tasks import task_evaluation
 from adp.trainers.incompatible import refuse
 from adp.trainers.launch import launch
 from adp.trainers.library_output import quiet
+from adp.trainers.machine import this_machine
 from adp.trainers.method import METHODS, TrainingPlan
 from adp.trainers.model import build_tiny, context_length
 from adp.trainers.precision import Precision, choose
@@ -157,6 +159,8 @@ def train(
     task_evaluation(config, options.scoring)
     target = Path(out)
     target.parent.mkdir(parents=True, exist_ok=True)
+    if config.launch.machine_rank > 0:
+        return _follow(config, target, options, progress)
     with holding(target):
         return _train(config, target, options, progress)
 
@@ -192,7 +196,7 @@ def _train(config: TrainConfig, out: Path, options: TrainOptions, progress: Prog
         options.reporter(plan)
     began = time.monotonic()
     exact = Precision.from_plain(plan.precision).applied(config)
-    if config.launch.processes > 1 or config.launch.zero:
+    if config.launch.processes > 1 or config.launch.zero or config.launch.fsdp:
         launch(exact, out)
     else:
         train_here(exact, out, options.steps, options.scoring)
@@ -201,6 +205,36 @@ def _train(config: TrainConfig, out: Path, options: TrainOptions, progress: Prog
     record = write_record(config, plan, out, options.command, seconds)
     clear(out)
     return Trained(plan, record)
+
+
+_PATIENCE = 3600.0
+"""Seconds that a machine waits for the rows of machine 0."""
+
+
+def _follow(config: TrainConfig, out: Path, options: TrainOptions, progress: Progress) -> Trained:
+    """Train with machine 0, which prepares the rows and writes the result.
+
+    Raises:
+        UsageError: machine 0 has another configuration, or its rows do not come.
+    """
+    work = out / WORK
+    progress.status("waiting for the rows of machine 0")
+    began = time.monotonic()
+    while not ((work / PLAN).exists() and (work / ROWS).exists()):
+        if time.monotonic() - began > _PATIENCE:
+            raise UsageError(
+                f"no rows of machine 0 came to {out}; start it too, with the same OUT in a folder "
+                "that all machines see"
+            )
+        time.sleep(0.2)
+    job = json.loads((work / JOB).read_text(encoding="utf-8"))
+    if job["hash"] != config.hash():
+        raise UsageError("machine 0 trains with another configuration; give the same to all")
+    plan = TrainingPlan.from_plain(json.loads((work / PLAN).read_text(encoding="utf-8")))
+    if options.reporter is not None:
+        options.reporter(plan)
+    launch(Precision.from_plain(plan.precision).applied(config), out)
+    return Trained(plan)
 
 
 def _check_out(config: TrainConfig, out: Path, options: TrainOptions) -> None:
@@ -272,6 +306,7 @@ def _prepare(config: TrainConfig, folder: Path, progress: Progress) -> TrainingP
     plan = METHODS.get(config.method).prepare(config, folder, progress)
     plan.steps = _steps(config, plan.sequences)
     plan.precision = choose(config).plain()
+    plan.warnings = cautions(config, this_machine())
     room = context_length(config)
     if room is not None and plan.longest > room:
         plan.notes[f"tokens beyond the {room:,} that the model was made for (longest row)"] = (

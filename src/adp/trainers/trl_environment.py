@@ -85,7 +85,9 @@ class EnvironmentGRPOTrainer(Exact, KeptOrder, GRPOTrainer):  # type: ignore[mis
                 return VllmTurns(self.vllm_generation, ends, context, self._fault)
             memory = self._acting.prefix_cache_mb << 20
             # TRL compares with log probabilities at the temperature.
-            return Generator(model, ends, self._acting, memory, tempered=True)
+            return Generator(
+                model, ends, self._acting, memory, tempered=True, entropies=self._acting.entropies
+            )
 
         return TransformersPolicy(self._acting, model, self._prompt_tokenizer, writer)
 
@@ -124,8 +126,20 @@ class EnvironmentGRPOTrainer(Exact, KeptOrder, GRPOTrainer):  # type: ignore[mis
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> Any:
         self._inputs = inputs
         output = super()._generate_and_score_completions(inputs)
+        self._weigh(output)
         self._keep(output["advantages"])
         return output
+
+    def _weigh(self, output: dict[str, Any]) -> None:
+        """Let tokens that several rows have in common count as is asked for."""
+        if self._batch is None or self._batch.weights is None:
+            return
+        mask = output["tool_mask"].float()
+        for row, weights in zip(mask, self._batch.weights, strict=True):
+            row[: len(weights)] = torch.tensor(weights, device=mask.device)
+        output["tool_mask"] = mask
+        count = (output["completion_mask"] * mask).sum()
+        output["num_items_in_batch"] = self.accelerator.gather(count).sum()
 
     def _calculate_rewards(self, *given: Any) -> Any:
         # TRL warns of each row without a reward; those that broke are counted.

@@ -14,6 +14,7 @@ from adp.rollouts.evolving.selection import Standing, select_best
 from adp.rollouts.evolving.sources import read_jobs
 from adp.rollouts.policy import InfrastructureError
 from adp_schema.errors import OutputExistsError, RolloutError, UsageError
+from adp_schema.seal_store import END
 from adp_schema.store import Store
 from tests.rollouts.evolving.models import good_answer
 from tests.rollouts.evolving.worlds import Model, evolved, evolver_of, rolled_out
@@ -272,3 +273,40 @@ def test_secrets_and_folders_are_not_noted(store, tmp_path):
     evolved(tmp_path / "out", store)
     facts = json.loads((tmp_path / "out" / "evolve.json").read_text())["settings"]
     assert str(tmp_path) not in json.dumps(facts)
+
+
+def test_a_run_that_was_killed_while_it_sealed_ends_it(store, tmp_path):
+    evolved(tmp_path / "out", store, evolver_of(seal=False, dataset="d"))
+    before = dumped(tmp_path / "out")
+    (tmp_path / "out" / "growing" / END).touch()
+    report = evolved(tmp_path / "out", store, evolver_of(dataset="d"))
+    assert report.sealed
+    assert report.made_now == 0
+    assert dumped(tmp_path / "out") == before
+
+
+def test_a_sealed_store_takes_no_more(store, tmp_path):
+    evolved(tmp_path / "out", store, evolver_of(rounds=1))
+    with pytest.raises(OutputExistsError, match="is sealed, with 6 tasks left"):
+        evolved(tmp_path / "out", store, evolver_of(rounds=2))
+
+
+class Busy(Model):
+    """A model that waits until three requests of a round are there together."""
+
+    def __init__(self):
+        super().__init__()
+        self.together = asyncio.Barrier(3)
+        self.first = True
+
+    async def act(self, request):
+        if self.first:
+            await asyncio.wait_for(self.together.wait(), 30)
+            self.first = False
+        return await super().act(request)
+
+
+def test_the_three_operators_of_a_round_run_at_once(tmp_path):
+    store = rolled_out(tmp_path / "sums", 1)
+    report = evolved(tmp_path / "out", store, evolver_of(Busy(), rounds=1, concurrency=1))
+    assert sum(counts.tried for counts in report.operators.values()) == 3

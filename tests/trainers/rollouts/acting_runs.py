@@ -49,7 +49,7 @@ class ScriptedWriter:
         self.texts.append(text)
         ids = self._tokenizer.encode(text, add_special_tokens=False)
         ids = [*ids, self._tokenizer.eos_token_id]
-        return Generated(ids, [-0.5] * len(ids), True)
+        return Generated(ids, [-0.5] * len(ids), True, [0.5] * len(ids))
 
 
 def call_text(name: str, **arguments: Any) -> str:

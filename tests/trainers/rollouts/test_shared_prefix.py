@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -68,10 +69,24 @@ def test_weights_are_one_over_the_rows_that_hold_what_was_written_once(data, att
 
 
 @given(st.data(), st.integers(1, 6))
-def test_every_attempt_that_went_on_has_a_row(data, attempts):
+def test_what_is_left_out_of_a_row_is_left_to_the_others(data, attempts):
     made = group(data.draw, attempts)
-    went_on = [item for item in made if len(item.steps) > (item.parent_step or 0)]
-    assert len(branch_rows(made)) == len(went_on)
+    rows = branch_rows(made)
+    left = data.draw(st.integers(0, attempts - 1))
+    empty = replace(
+        rows[left].sequence, response_mask=(False,) * len(rows[left].sequence.response_ids)
+    )
+    rows[left] = replace(rows[left], sequence=empty)
+    others = {
+        number
+        for place, row in enumerate(rows)
+        for number in row.sequence.response_ids
+        if place != left and number >= 1000
+    }
+    for mode in ("share", "once"):
+        weights = shared_prefix_masks(rows, mode)
+        assert not any(weights[left])
+        assert math.fsum(map(math.fsum, weights)) == pytest.approx(len(others))
 
 
 def test_the_gradient_of_a_shared_token_is_that_of_the_mean_advantage():

@@ -18,7 +18,12 @@ from typing import Any
 
 from adp.rollouts.collecting.actor import Actor, Alone
 from adp.rollouts.collecting.branching.counts import note_branching
-from adp.rollouts.collecting.branching.group import BranchingGroup, vocabulary_of
+from adp.rollouts.collecting.branching.group import (
+    BranchingGroup,
+    GroupMember,
+    branch_alone,
+    vocabulary_of,
+)
 from adp.rollouts.collecting.branching.settings import BranchingSettings
 from adp.rollouts.collecting.counts import CollectReport, Episode, Streak
 from adp.rollouts.collecting.episode import run_episode
@@ -109,7 +114,7 @@ async def collect(
     """
     settings = settings or CollectSettings()
     if settings.branching is not None:
-        vocabulary_of(branching_actor(actors), settings.branching)
+        vocabulary_of(branching_actor(actors).policy, settings.branching)
     if settings.policy is None:
         settings = settings.model_copy(update={"policy": getattr(actors, "name", None)})
     root = Path(out)
@@ -338,10 +343,16 @@ class _Run:
         self, members: Sequence[EpisodeJob], branching: BranchingSettings
     ) -> list[Trajectory]:
         """Run the attempts at one task."""
+        actor = branching_actor(self._actors)
         abouts = [member.about for member in members]
-        actor, limits = branching_actor(self._actors), self._settings.limits
-        group = BranchingGroup(abouts, self._environments, actor, limits, branching)
-        return await self._tried(abouts, group.run)
+        group = BranchingGroup(
+            [GroupMember(about, actor, about.seed) for about in abouts],
+            self._environments,
+            self._settings.limits,
+            branching,
+            vocabulary_of(actor.policy, branching),
+        )
+        return [branch_alone(item) for item in await self._tried(abouts, group.run)]
 
     async def _tried(
         self, abouts: Sequence[About], run: Callable[[], Awaitable[list[Trajectory]]]

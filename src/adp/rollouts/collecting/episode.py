@@ -152,17 +152,19 @@ class RunningEpisode:
         finally:
             self._used = self._seconds()
 
-    def fork(self, about: About) -> RunningEpisode:
-        """An episode that goes on from here by itself; the actor must keep nothing about its own.
+    def fork(self, about: About, actor: Actor) -> RunningEpisode:
+        """An episode that goes on from here by itself.
 
         Raises:
             CannotForkError: the environment cannot be copied.
         """
-        return self.gone_on_in(self._environment.fork(), about)
+        return self.gone_on_in(self._environment.fork(), about, actor)
 
-    def gone_on_in(self, environment: AsyncEnvironment, about: About) -> RunningEpisode:
+    def gone_on_in(
+        self, environment: AsyncEnvironment, about: About, actor: Actor
+    ) -> RunningEpisode:
         """An episode that goes on from here in an environment that is in the same state."""
-        branch = RunningEpisode(about, environment, self._actor, self._limits, self._call_limit)
+        branch = RunningEpisode(about, environment, actor, self._limits, self._call_limit)
         branch._recorder = self._recorder.fork(about)
         branch.past += self.past
         branch._calls, branch._tokens = self._calls, self._tokens

@@ -4,34 +4,35 @@ r"""Whether a trajectory is right, by a rule of the user's choice.
 |---|---|
 | environment | the environment that it ran in |
 | answer | the answer is one of the references, by `adp.rollouts.answer_match` |
-| math | a judge, ``Correct`` or ``Incorrect``; without one as `answer`, of the last ``\boxed{}`` |
-| qa | the best token F1 over the references is above 0.8 |
-| et_agent | `math` for tasks of the sources `MATH_SOURCES`, else `qa` |
+| math | a judge, ``Correct`` or ``Incorrect``; without one the same formula |
+| qa | the best F1 of lower-cased words over the references is above 0.8 |
+| et_agent | `math` or `qa`, by the data set of the task (`adp.core.answers.sources`); else `qa` |
+
+The answer is what `adp.core.answers.extraction` finds in the final one: the last ``\boxed{}``.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from adp.core.json_values import json_object
+from adp.core.answers.extraction import extract
+from adp.core.answers.formulas import math_equal
+from adp.core.answers.hendrycks import is_equiv
+from adp.core.answers.words import overlap_f1
 from adp.rollouts.answer_match import references_of, same_answer
 from adp.rollouts.evolving.asking import JUDGE, Asking, GaveUpError, UnreadableError
 from adp.rollouts.evolving.settings import Rule
+from adp.rollouts.task_sources import answer_rule
 from adp.rollouts.turns import is_success
 from adp_schema.model import Task, Trajectory
-
-MATH_SOURCES = frozenset({"openr1", "numina-tir", "numina-cot", "aime", "dapo", "still"})
-"""Sources of ET-Agent's tasks of mathematics, in all places the same."""
 
 RIGHT_F1 = 0.8
 """An answer to a question is right when its F1 is greater."""
 
-_BOXED = "\\boxed{"
 _WORD = re.compile(r"\W*(correct|incorrect)\W*", re.IGNORECASE)
 
 
@@ -54,8 +55,7 @@ def rule_of(rule: Rule, task: Task) -> Rule:
     """The rule of a task."""
     if rule != "et_agent":
         return rule
-    source = json_object(task.extra).get("source")
-    return "math" if source in MATH_SOURCES else "qa"
+    return answer_rule(task) or "qa"
 
 
 async def judge_trajectory(
@@ -75,18 +75,19 @@ async def judge_trajectory(
     chosen = rule_of(rule, task)
     if chosen == "environment":
         return _by_environment(trajectory)
-    references, answer = references_of(task), boxed(trajectory.final_answer or "")
+    references, answer = references_of(task), extract(trajectory.final_answer or "")
     facts: dict[str, Any] = {"rule": chosen}
     if references is None:
         return Correctness(None, 0.0, {**facts, "why": "the task has no reference answers"})
     if not answer.strip():
         return Correctness(False, 0.0, {**facts, "why": "there is no answer"})
     if chosen == "qa":
-        f1 = max(token_f1(answer, reference) for reference in references)
+        f1 = max(overlap_f1(answer.lower(), reference.lower()) for reference in references)
         return Correctness(f1 > RIGHT_F1, f1, {**facts, "f1": f1})
     if chosen == "math" and JUDGE in asking.models:
         return await _by_judge(task, answer, references, asking, facts)
-    correct = any(same_answer(answer, boxed(reference)) for reference in references)
+    same = same_formula if chosen == "math" else same_answer
+    correct = any(same(answer, extract(reference)) for reference in references)
     return Correctness(correct, float(correct), facts)
 
 
@@ -129,22 +130,6 @@ def read_verdict(text: str) -> bool:
     return match[1].lower() == "correct"
 
 
-def token_f1(answer: str, reference: str) -> float:
-    """F1 of the words of two texts, lower-cased and cut at blanks, as ET-Agent counts it."""
-    left, right = answer.lower().split(), reference.lower().split()
-    common = sum((Counter(left) & Counter(right)).values())
-    return 2 * common / (len(left) + len(right)) if common else 0.0
-
-
-def boxed(text: str) -> str:
-    r"""What the last ``\boxed{}`` of a text holds; the text without one."""
-    start = text.rfind(_BOXED)
-    if start < 0:
-        return text
-    start += len(_BOXED)
-    depth = 1
-    for place in range(start, len(text)):
-        depth += {"{": 1, "}": -1}.get(text[place], 0)
-        if not depth:
-            return text[start:place].strip()
-    return text
+def same_formula(answer: str, reference: str) -> bool:
+    """Whether two formulas are the same, in MATH's own form or by their values."""
+    return is_equiv(answer, reference) or math_equal(answer, reference)

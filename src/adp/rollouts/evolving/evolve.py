@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from adp.rollouts.evolving.sources import TaskJob, TaskJobs
 from adp.rollouts.evolving.task_rounds import RoundsOfTasks, together
 from adp.rollouts.policy import Policy
 from adp.stores.locks import holding
-from adp_schema.errors import UsageError
+from adp_schema.errors import OutputExistsError, SealedError, UsageError
 from adp_schema.model import Trajectory
 from adp_schema.seal_store import seal
 from adp_schema.store import Store
@@ -113,9 +114,7 @@ class _Run:
     async def run(self) -> EvolveReport:
         """Do all that is left, and seal the store when that is all."""
         began = time.monotonic()
-        sealed = is_sealed(self._root)
-        if not sealed:
-            self._target = OutputStore(self._root, self._stored)
+        sealed = await self._open()
         try:
             await asyncio.to_thread(settle_facts, self._root, self._facts(), sealed=sealed)
             self._held = Store.open(str(self._root))
@@ -127,14 +126,40 @@ class _Run:
                 self._target.close()
         report = self._report()
         report.seconds, report.made_now = time.monotonic() - began, self._made_now
-        if not sealed and self._is_full(report):
+        if sealed:
+            self._check_sealed(report)
+        elif self._is_full(report):
             await asyncio.to_thread(seal, self._root)
         report.sealed = is_sealed(self._root)
         return report
 
+    async def _open(self) -> bool:
+        """Open the store; whether it is sealed. One that was to be sealed and was not, is now."""
+        if is_sealed(self._root):
+            return True
+        with ExitStack() as opened:
+            try:
+                self._target = OutputStore(self._root, self._stored)
+                opened.callback(self._target.close)
+                self._target.is_empty()  # it says when the store takes no more
+            except SealedError:
+                await asyncio.to_thread(seal, self._root)
+                return True
+            opened.pop_all()
+        return False
+
+    def _check_sealed(self, report: EvolveReport) -> None:
+        if report.left or (self._settings.retry_failed and report.failed):
+            raise OutputExistsError(
+                f"{self._root} is sealed, with {report.left:,} tasks left and {report.failed:,} "
+                "entries broken, and takes no more; choose another -o, or ask for no more rounds"
+            )
+
     def _report(self) -> EvolveReport:
         report = make_report(Store.open(str(self._root)), self._dataset)
         report.asked, report.skipped = len(self._source.jobs), self._source.skipped
+        while report.solved and len(report.solved) <= self._settings.rounds:
+            report.solved.append(report.solved[-1])  # rounds without an operator change nothing
         report.left = sum(not self._plan.is_done(job) for job in self._source.jobs)
         return report
 

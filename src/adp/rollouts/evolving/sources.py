@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from adp.core.json_values import json_object
 from adp.stores.tasks import task_index
 from adp_schema.errors import EmptyResultError
 from adp_schema.ids import digest
@@ -70,7 +72,9 @@ def read_jobs(store: Store, tasks: Iterable[Task] | None = None) -> TaskJobs:
     known = rows if tasks is None else {str(task.task_id): task for task in tasks}
     ids: dict[str, list[tuple[int, str]]] = {}
     names: dict[str, str] = {}
-    frame = store.scan("trajectories").select("seq", *_COLUMNS).sort("seq").collect()
+    source = pl.col("extra").str.json_path_match("$.source").alias("source")
+    frame = store.scan("trajectories").select("seq", *_COLUMNS, source).sort("seq").collect()
+    sources: dict[str, str] = {}
     for row in frame.filter(pl.col("parent_id").is_null()).iter_rows(named=True):
         name = row["trajectory_id"]
         item = index.by_trajectory.get(name)
@@ -79,16 +83,27 @@ def read_jobs(store: Store, tasks: Iterable[Task] | None = None) -> TaskJobs:
         if reason is not None or key is None:
             result.skipped[reason or "it has no task"] += 1
             continue
+        if row["source"]:
+            sources.setdefault(key.task_id, row["source"])
         ids.setdefault(key.task_id, []).append((row["attempt"] or 0, name))
     for task_id, listed in ids.items():
         ordered = sorted(listed, key=lambda item: item[0])
-        result.jobs.append(TaskJob(known[task_id], tuple(name for _, name in ordered)))
+        task = _with_source(known[task_id], sources.get(task_id))
+        result.jobs.append(TaskJob(task, tuple(name for _, name in ordered)))
     if not result.jobs:
         why = "; ".join(f"{reason} ({count})" for reason, count in result.skipped.items())
         raise EmptyResultError(
             f"{store.name} holds no trajectory to go on from{': ' if why else ''}{why}"
         )
     return result
+
+
+def _with_source(task: Task, source: str | None) -> Task:
+    """The task with the data set that its runs name, as those of ET-Agent do, where it has none."""
+    extra = json_object(task.extra)
+    if source is None or extra.get("source"):
+        return task
+    return task.model_copy(update={"extra": json.dumps({**extra, "source": source})})
 
 
 def _reason(row: Any, key: Any, known: dict[str, Task], names: dict[str, str]) -> str | None:

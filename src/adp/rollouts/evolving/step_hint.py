@@ -15,7 +15,10 @@ from adp.rollouts.evolving.prompts import hints
 from adp.rollouts.evolving.step_refine import flawed_step
 from adp.rollouts.turns import Tool
 
-_KINDS = {"search": ("search", "retriev", "lookup", "browse"), "python": ("python", "code", "calc")}
+_KINDS = {
+    "search": ("search", "retrieve", "retrieval", "lookup", "browse"),
+    "python": ("python", "code", "calc"),
+}
 
 
 class StepHint:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from adp.rollouts.evolving.correctness import boxed
+from adp.core.answers.extraction import extract
 from adp.rollouts.evolving.written_steps import tag_call
 from adp.rollouts.turns import Tool, Turn
 
@@ -41,7 +41,7 @@ def turn_of_tags(turn: Turn, tools: Sequence[Tool]) -> Turn:
         return replace(bare, malformed="the turn is a thought alone; write a call or an answer")
     tag, inside = action[1], action[2].strip()
     if tag == "answer":
-        return replace(bare, text=boxed(inside))
+        return replace(bare, text=extract(inside))
     call = tag_call(tag, inside, tools)
     if call is None:
         return replace(bare, malformed=f"there is no tool for <{tag}>")

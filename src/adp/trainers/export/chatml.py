@@ -76,7 +76,7 @@ def _segments(chat: Chat) -> Iterator[dict[str, Any]]:
     context = ""
     for message in chat.messages:
         context += f"<|im_start|>{message.role}\n"
-        words = f"{_words(message)}<|im_end|>"
+        words = f"{turn_text(message)}<|im_end|>"
         if message.weight:
             yield {"label": False, "text": context}
             yield {"label": True, "text": words}
@@ -86,7 +86,8 @@ def _segments(chat: Chat) -> Iterator[dict[str, Any]]:
     yield {"label": False, "text": context}
 
 
-def _words(message: Message) -> str:
+def turn_text(message: Message) -> str:
+    """The text of a message in ChatML, its reasoning included."""
     thought = f"<think>\n{message.reasoning}\n</think>\n\n" if message.reasoning else ""
     return thought + message.text
 

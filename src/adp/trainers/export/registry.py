@@ -9,6 +9,8 @@ from adp.trainers.export.exporter import Exporter
 BUILTIN: dict[str, str] = {
     "agentlab": "adp.trainers.export.agentlab:EXPORTER",
     "alpaca": "adp.trainers.export.alpaca:EXPORTER",
+    "axolotl-dpo": "adp.trainers.export.axolotl_dpo:EXPORTER",
+    "axolotl-kto": "adp.trainers.export.axolotl_kto:EXPORTER",
     "chatml": "adp.trainers.export.chatml:EXPORTER",
     "llamafactory-ranking": "adp.trainers.export.llamafactory_ranking:EXPORTER",
     "llamafactory-sharegpt": "adp.trainers.export.llamafactory_sharegpt:EXPORTER",
@@ -21,6 +23,8 @@ BUILTIN: dict[str, str] = {
     "prime-rl-rollouts": "adp.trainers.export.prime_rl_rollouts:EXPORTER",
     "slime-rollouts": "adp.trainers.export.slime_rollouts:EXPORTER",
     "swe-agent": "adp.trainers.export.swe_agent:EXPORTER",
+    "swift-dpo": "adp.trainers.export.swift_dpo:EXPORTER",
+    "swift-kto": "adp.trainers.export.swift_kto:EXPORTER",
     "tinker-datums": "adp.trainers.export.tinker_datums:EXPORTER",
     "trl-dpo": "adp.trainers.export.trl_dpo:EXPORTER",
     "trl-grpo": "adp.trainers.export.trl_grpo:EXPORTER",

@@ -14,7 +14,14 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from adp.rendering.chat import Chat
-from adp.trainers.export.exporter import ExportCounts, ExportItem, Form, PairOptions, RowExporter
+from adp.trainers.export.exporter import (
+    ExportCounts,
+    ExportItem,
+    Form,
+    PairOptions,
+    RowExporter,
+    UnwritableChatError,
+)
 from adp.trainers.export.messages import MessageOptions, tools_text, values
 from adp.trainers.export.readme import Types, loading, page
 from adp.trainers.export.trl_prompt_completion import NO_PROMPT
@@ -64,18 +71,41 @@ class TrlKto(RowExporter):
         self, item: ExportItem, options: KtoOptions, tally: ExportCounts
     ) -> Iterator[dict[str, Any]]:
         """One row a step, or two a pair."""
-        if item.pair is not None:
-            yield _row(item.pair.chosen, options, label=True)
-            yield _row(item.pair.rejected, options, label=False)
-            return
-        assert item.chat is not None
-        label = _label(item.trajectory, options)
-        if label is None:
-            tally.left_out[f"the run has no {options.label}"] += 1
-        elif len(item.chat.messages) < 2:
-            tally.left_out[NO_PROMPT] += 1
-        else:
-            yield _row(item.chat, options, label=label)
+        try:
+            if item.pair is not None:
+                sides = ((item.pair.chosen, True), (item.pair.rejected, False))
+                yield from [self.labelled(chat, options, label=good) for chat, good in sides]
+                return
+            assert item.chat is not None
+            label = _label(item.trajectory, options)
+            if label is None:
+                tally.left_out[f"the run has no {options.label}"] += 1
+            elif len(item.chat.messages) < 2:
+                tally.left_out[NO_PROMPT] += 1
+            else:
+                yield self.labelled(item.chat, options, label=label)
+        except UnwritableChatError as reason:
+            tally.left_out[str(reason)] += 1
+
+    def labelled(self, chat: Chat, options: KtoOptions, *, label: bool) -> dict[str, Any]:
+        """The row of a chat that ends with the answer.
+
+        Args:
+            chat: the chat.
+            options: as given.
+            label: whether the answer is desirable.
+
+        Raises:
+            UnwritableChatError: the format has no place for something in it.
+        """
+        *before, last = chat.messages
+        return {
+            "prompt": values(before, options),
+            "completion": values([last], options),
+            "label": label,
+            "tools": tools_text(chat.tools),
+            "trajectory_id": chat.trajectory_id,
+        }
 
     def files(self, options: KtoOptions, facts: Mapping[str, Any]) -> Mapping[str, str]:
         """How to train on it."""
@@ -90,17 +120,6 @@ def _label(trajectory: Trajectory, options: KtoOptions) -> bool | None:
     if reward is None or reward != reward or options.threshold is None:
         return None
     return reward >= options.threshold
-
-
-def _row(chat: Chat, options: KtoOptions, *, label: bool) -> dict[str, Any]:
-    *before, last = chat.messages
-    return {
-        "prompt": values(before, options),
-        "completion": values([last], options),
-        "label": label,
-        "tools": tools_text(chat.tools),
-        "trajectory_id": chat.trajectory_id,
-    }
 
 
 _BODY = """

@@ -6,6 +6,7 @@ import copy
 from dataclasses import dataclass
 from typing import Any
 
+from adp.rollouts.collecting.branching.settings import BranchingSettings, read_branching
 from adp.rollouts.collecting.limits import Limits, limits_in
 from adp.rollouts.collecting.offered_tools import closed, made
 from adp.rollouts.collecting.plan import check_tasks, task_hash
@@ -56,6 +57,15 @@ def section_of(config: TrainConfig) -> EnvironmentSection:
     return section
 
 
+def branching_of(section: EnvironmentSection) -> BranchingSettings | None:
+    """How the episodes of a group branch; None when they do not.
+
+    Raises:
+        UsageError: a setting is unknown, or a value is wrong.
+    """
+    return None if section.branching is None else read_branching(section.branching)
+
+
 def acting_place(config: TrainConfig) -> ActingPlace:
     """The environment of a configuration, tried out once.
 
@@ -90,6 +100,7 @@ def acting_tasks(config: TrainConfig, place: ActingPlace) -> TaskSet:
 def policy_settings(config: TrainConfig) -> TransformersSettings:
     """How the model acts: the settings that `adp collect` would be given."""
     grpo, render, section = config.grpo, config.render, section_of(config)
+    branching = branching_of(section)
     return TransformersSettings(
         model=config.model.model_name_or_path,
         temperature=grpo.temperature,
@@ -104,6 +115,7 @@ def policy_settings(config: TrainConfig) -> TransformersSettings:
         parallel_calls=render.parallel_calls,
         logprobs=True,
         token_ids=True,
+        entropies=0 if branching is None else branching.top,
         batch_size=section.concurrency,
         prefix_cache_mb=section.prefix_cache_mb,
     )

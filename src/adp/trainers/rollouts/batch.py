@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
+from adp.core.json_values import json_object
 from adp.rollouts.collecting.counts import Episode, Streak
 from adp.rollouts.collecting.plan import episode_seed
 from adp.rollouts.collecting.recorder import About
 from adp.rollouts.policy import Policy
 from adp.trainers.config import TrainConfig
-from adp.trainers.rollouts.acting import ActingPlace, section_of
+from adp.trainers.rollouts.acting import ActingPlace, branching_of, section_of
 from adp.trainers.rollouts.play import RolloutJob, RolloutPlayer
 from adp.trainers.rollouts.reward import FinishedRollout
 from adp.trainers.rollouts.rollout_store import DATASET
-from adp.trainers.rollouts.trainer_row import BROKEN, TrainerRow, finished, trainer_row
+from adp.trainers.rollouts.shared_prefix import link_rows, shared_prefix_masks
+from adp.trainers.rollouts.trainer_row import (
+    BROKEN,
+    TrainerRow,
+    finished,
+    trained_sequence,
+    trainer_row,
+)
 from adp_schema.model import Task, Trajectory
 
 _ADVICE = "mend the cause, and go on with the same call and --resume"
@@ -32,12 +41,14 @@ class PlayedBatch:
         training: whether they are trained on.
         rollouts: the episodes, as rewards see them.
         rows: their rows.
+        weights: how much each token of them counts; None: as the masks of the rows say.
     """
 
     step: int
     training: bool
     rollouts: list[FinishedRollout]
     rows: list[TrainerRow]
+    weights: list[list[float]] | None = None
 
     def facts(self, place: int) -> dict[str, Any]:
         """What a store says of an episode besides its columns."""
@@ -50,6 +61,7 @@ class PlayedBatch:
             "left_out": row.left_out,
             "rows": row.rows,
             "tokens_left_out": row.tokens_left_out,
+            **({} if self.weights is None else {"weight": math.fsum(self.weights[place])}),
         }
 
     def metrics(self) -> dict[str, list[float]]:
@@ -77,6 +89,8 @@ def _numbers(trajectory: Trajectory, row: TrainerRow) -> dict[str, float]:
         "rewritten": row.rows > 1,
         "tokens_left_out": row.tokens_left_out,
     }
+    if "branching" in json_object(trajectory.extra):
+        numbers["branches"] = trajectory.parent_id is not None
     if trajectory.success is not None:
         numbers["success"] = trajectory.success
     return numbers
@@ -122,8 +136,10 @@ class RolloutMaker:
         """
         jobs = self._jobs(rows, step, training)
         section = section_of(self._config)
+        branching = branching_of(section) if training else None
         batch = PlayedBatch(step, training, [], [])
-        for job, trajectory in zip(jobs, self._player.play(jobs, policy), strict=True):
+        pairs = []
+        for job, trajectory in zip(jobs, self._player.play(jobs, policy, branching), strict=True):
             _rename(trajectory, step, self._group(training), training)
             row, tokens = trainer_row(
                 trajectory,
@@ -133,9 +149,14 @@ class RolloutMaker:
             )
             batch.rows.append(row)
             batch.rollouts.append(finished(job.group, trajectory, tokens))
+            pairs.append((trajectory, trained_sequence(row, tokens)))
         for rollout in batch.rollouts:
             self._streak.add(Episode.of(rollout.trajectory))
-        return batch
+        if branching is None:
+            return batch
+        # Ids differ between groups, so all groups of a batch can be looked at together.
+        weights = shared_prefix_masks(link_rows(pairs), section.shared_tokens)
+        return replace(batch, weights=weights)
 
     def _group(self, training: bool) -> int:
         """Episodes of a task in one step."""
@@ -176,7 +197,10 @@ def _step_name(step: int, training: bool) -> str:
 
 def _rename(trajectory: Trajectory, step: int, group: int, training: bool) -> None:
     """Give an episode the id and the attempt that tell it from those of other steps."""
-    attempt = trajectory.attempt or 0
-    trajectory.source_id = f"{_step_name(step, training)}/{trajectory.source_id}"
+    attempt, name = trajectory.attempt or 0, _step_name(step, training)
+    if trajectory.parent_id is not None:
+        parent = trajectory.parent_id.removeprefix(f"{trajectory.dataset}/")
+        trajectory.parent_id = f"{trajectory.dataset}/{name}/{parent}"
+    trajectory.source_id = f"{name}/{trajectory.source_id}"
     trajectory.trajectory_id = f"{trajectory.dataset}/{trajectory.source_id}"
     trajectory.attempt = step * group + attempt

@@ -5,9 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 from adp.rollouts.collecting.actor import Acted, ActorView, Reflection
+from adp.rollouts.collecting.branching.group import (
+    BranchingGroup,
+    GroupMember,
+    vocabulary_of,
+)
+from adp.rollouts.collecting.branching.settings import BranchingSettings
 from adp.rollouts.collecting.collect import Environments
 from adp.rollouts.collecting.episode import run_episode, turn_seed
 from adp.rollouts.collecting.foreign_code import broken
@@ -81,12 +88,18 @@ class RolloutPlayer:
     hanging: int = 0
     _through: bool = False
 
-    def play(self, jobs: Sequence[RolloutJob], policy: Callable[[], Policy]) -> list[Trajectory]:
+    def play(
+        self,
+        jobs: Sequence[RolloutJob],
+        policy: Callable[[], Policy],
+        branching: BranchingSettings | None = None,
+    ) -> list[Trajectory]:
         """Play episodes, and close the policy.
 
         Args:
             jobs: what to play.
             policy: makes who acts, on the event loop of the episodes.
+            branching: how the episodes of a group branch; None: each begins at the beginning.
 
         Returns:
             The trajectories, in the order of the jobs. What breaks is one with ``error_type``.
@@ -95,45 +108,74 @@ class RolloutPlayer:
             UsageError: the environment or the policy cannot be used like this; before any episode
                 went well.
         """
-        return asyncio.run(self._play(jobs, policy))
+        return asyncio.run(self._play(jobs, policy, branching))
 
     async def _play(
-        self, jobs: Sequence[RolloutJob], make: Callable[[], Policy]
+        self,
+        jobs: Sequence[RolloutJob],
+        make: Callable[[], Policy],
+        branching: BranchingSettings | None,
     ) -> list[Trajectory]:
         threads = DaemonThreads("adp-tool")
         asyncio.get_running_loop().set_default_executor(threads)
-        free = asyncio.Semaphore(self.concurrency)
+        groups = [[job] for job in jobs] if branching is None else groups_of(jobs)
+        largest = max(map(len, groups), default=1)
+        free = asyncio.Semaphore(max(1, self.concurrency // largest))
         policy = make()
 
-        async def episode(job: RolloutJob) -> Trajectory:
+        async def played(group: Sequence[RolloutJob]) -> list[Trajectory]:
             async with free:
-                return await self._episode(job, policy)
+                return await self._tried(group, policy, branching)
 
         try:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(episode(job)) for job in jobs]
+            async with asyncio.TaskGroup() as crew:
+                tasks = [crew.create_task(played(group)) for group in groups]
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
         finally:
             await policy.close()
         self.hanging = threads.running
-        return [task.result() for task in tasks]
+        return [trajectory for task in tasks for trajectory in task.result()]
 
-    async def _episode(self, job: RolloutJob, policy: Policy) -> Trajectory:
-        """Play one. What is wrong with the call itself is raised, unless others went well."""
+    async def _tried(
+        self, group: Sequence[RolloutJob], policy: Policy, branching: BranchingSettings | None
+    ) -> list[Trajectory]:
+        """Play some. What is wrong with the call itself is raised, unless others went well."""
         try:
-            environment = self.environments()
-            actor = SeededActor(policy, job.seed)
-            result = await run_episode(job.about, environment, actor, self.limits)
+            if branching is None:
+                result = [await self._episode(job, policy) for job in group]
+            else:
+                result = await self._branching(group, policy, branching)
         except UsageError as error:
             if not self._through:
                 raise
-            return broken(job.about, error)
+            return [broken(job.about, error) for job in group]
         except MissingExtraError:
             raise
         except BaseException as error:
             if stops(error):
                 raise
-            return broken(job.about, error)
+            return [broken(job.about, error) for job in group]
         self._through = True
         return result
+
+    async def _episode(self, job: RolloutJob, policy: Policy) -> Trajectory:
+        environment = self.environments()
+        actor = SeededActor(policy, job.seed)
+        return await run_episode(job.about, environment, actor, self.limits)
+
+    async def _branching(
+        self, jobs: Sequence[RolloutJob], policy: Policy, branching: BranchingSettings
+    ) -> list[Trajectory]:
+        members = [GroupMember(job.about, SeededActor(policy, job.seed), job.seed) for job in jobs]
+        vocabulary = vocabulary_of(policy, branching)
+        group = BranchingGroup(members, self.environments, self.limits, branching, vocabulary)
+        results = await group.run()
+        for job, trajectory in zip(jobs, results, strict=True):
+            trajectory.task = job.about.task  # rewards ask for it
+        return results
+
+
+def groups_of(jobs: Sequence[RolloutJob]) -> list[list[RolloutJob]]:
+    """Jobs that follow each other and are of one group."""
+    return [list(group) for _, group in groupby(jobs, key=lambda job: job.group)]

@@ -50,9 +50,18 @@ class TrainedRollout:
         rewards = {**given, **(known if isinstance(known, dict) else {})}
         facts = {**self.facts, "rewards": dict(self.rewards), "advantage": self.advantage}
         plain = {**(extra if isinstance(extra, dict) else {}), "grpo": facts}
+        branch = self.trajectory.parent_id, self.trajectory.parent_step
+        if branch[0] is not None:
+            plain["branching"] = {
+                **plain.get("branching", {}),
+                "parent": branch[0],
+                "shared": branch[1],
+            }
         return self.trajectory.model_copy(
             update={
                 "trajectory_id": None,
+                # An episode that is made again may get another id, so none names its parent.
+                **dict.fromkeys(("parent_id", "parent_step", "branch_kind")),
                 "rewards": json.dumps(rewards) if rewards else None,
                 "extra": json.dumps(plain, ensure_ascii=False),
             }

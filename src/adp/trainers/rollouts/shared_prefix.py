@@ -8,7 +8,6 @@ Two attempts that wrote the same by chance share nothing: each of them decided i
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -43,21 +42,19 @@ def shared_prefix_masks(
     """How much each token of each response counts in the loss; 0 where the model did not write.
 
     Args:
-        rows: all rows of a group.
+        rows: all rows of a group. A row whose mask is empty takes no part.
         mode: how often a token counts that is in several rows.
     """
     origins = [_origins(rows, place) for place in range(len(rows))]
-    counts = Counter(
-        origin
-        for row, places in zip(rows, origins, strict=True)
-        for origin, written in zip(places, row.sequence.response_mask, strict=True)
-        if written
-    )
+    holders: dict[tuple[int, int], list[int]] = {}
+    for place, row in enumerate(rows):
+        for origin, written in zip(origins[place], row.sequence.response_mask, strict=True):
+            if written:
+                holders.setdefault(origin, []).append(place)
 
     def weight(place: int, origin: tuple[int, int]) -> float:
-        if mode == "share":
-            return 1 / counts[origin]
-        return float(mode == "full" or origin[0] == place)
+        known = holders[origin]
+        return {"full": 1.0, "share": 1 / len(known), "once": float(known[0] == place)}[mode]
 
     return [
         [
@@ -79,30 +76,48 @@ def _origins(rows: Sequence[BranchRow], place: int) -> list[tuple[int, int]]:
     return results
 
 
-def branch_rows(trajectories: Sequence[Trajectory]) -> list[BranchRow]:
-    """The rows of a group of attempts, with what branches have of their parents.
+def link_rows(episodes: Sequence[tuple[Trajectory, TokenSequence]]) -> list[BranchRow]:
+    """Rows of a group of attempts, with what each has of its parent's.
 
-    Where the history of an attempt was rewritten, it has several rows, and those that it took over
-    from its parent are left out: they are the parent's.
+    Args:
+        episodes: attempts with all of their steps, a parent before its branches, each with one of
+            its rows; an attempt may be there with several.
+    """
+    places: dict[tuple[str | None, int], int] = {}
+    rows = []
+    for place, (trajectory, sequence) in enumerate(episodes):
+        taken = _taken_over(trajectory, sequence)
+        first = sequence.steps[0] if sequence.steps else -1
+        parent = places.get((trajectory.parent_id, first)) if taken else None
+        shared = 0 if parent is None else _end_of(trajectory, sequence, taken[-1])
+        places[trajectory.trajectory_id, first] = place
+        rows.append(BranchRow(sequence, parent, shared))
+    return rows
+
+
+def branch_rows(trajectories: Sequence[Trajectory]) -> list[BranchRow]:
+    """All rows of a group of attempts, with what branches have of their parents.
+
+    An attempt whose history was rewritten makes several rows. One that a branch took over as a
+    whole has all of its tokens in the parent's row, and weighs what each of its holders does.
 
     Args:
         trajectories: attempts with all of their steps, a parent before its branches; steps without
             token ids have no row.
     """
-    rows: list[BranchRow] = []
-    places: dict[tuple[str | None, int], int] = {}
-    for trajectory in trajectories:
-        kept = trajectory.parent_step or 0 if trajectory.parent_id is not None else 0
-        for sequence in episode_tokens(trajectory).sequences:
-            first, taken = sequence.steps[0], [step for step in sequence.steps if step < kept]
-            parent = places.get((trajectory.parent_id, first)) if taken else None
-            if parent is not None and len(taken) == len(sequence.steps):
-                places[trajectory.trajectory_id, first] = parent
-                continue
-            shared = 0 if parent is None else _end_of(trajectory, sequence, taken[-1])
-            places[trajectory.trajectory_id, first] = len(rows)
-            rows.append(BranchRow(sequence, parent, shared))
-    return rows
+    return link_rows(
+        [
+            (trajectory, sequence)
+            for trajectory in trajectories
+            for sequence in episode_tokens(trajectory).sequences
+        ]
+    )
+
+
+def _taken_over(trajectory: Trajectory, sequence: TokenSequence) -> list[int]:
+    """Steps of a row that a branch has from its parent."""
+    kept = trajectory.parent_step or 0 if trajectory.parent_id is not None else 0
+    return [step for step in sequence.steps if step < kept]
 
 
 def _end_of(trajectory: Trajectory, sequence: TokenSequence, number: int) -> int:

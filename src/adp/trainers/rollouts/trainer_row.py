@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from adp.trainers.rollouts.reward import FinishedRollout
@@ -79,6 +79,19 @@ def trainer_row(
         len(tokens.sequences),
         left,
     ), tokens
+
+
+def trained_sequence(row: TrainerRow, tokens: EpisodeTokens) -> TokenSequence:
+    """The sequence of a row, with the mask that it is trained with.
+
+    Args:
+        row: what `trainer_row` made of an episode.
+        tokens: the tokens of that episode.
+    """
+    mask = tuple(bool(value) for value in row.mask)
+    if not tokens.sequences or len(tokens.sequences[-1].response_ids) != len(mask):
+        return TokenSequence(tuple(row.prompt_ids), tuple(row.completion_ids), mask, None, ())
+    return replace(tokens.sequences[-1], response_mask=mask)
 
 
 def _left_out(trajectory: Trajectory, tokens: EpisodeTokens, truncated: str) -> str | None:

@@ -14,13 +14,10 @@ from adp.core.option_errors import names, sentence
 from adp.core.options import OptionsModel
 from adp.trainers.config import TINY
 from adp.workflows.loop.loop_file import LoopFile, StageEntry
-from adp.workflows.loop.references import LoopNames
+from adp.workflows.loop.references import BASE, LAST, LoopNames
 from adp.workflows.loop.stage_kind import ModelPlace, StageContext, StageKind, kind_of
 from adp_schema.errors import InputError, UsageError
 from adp_schema.ids import digest
-
-BASE = "base"
-"""Folder of the model that a loop begins with, when that is made."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +119,14 @@ def make_plan(file: LoopFile, here: Path | None = None, *, allow_python: bool = 
     return LoopPlan(file, tuple(planner.stages))
 
 
+def _with_model(given: dict[str, Any], options: type[OptionsModel]) -> dict[str, Any]:
+    """The options with ``model: last``, where they leave out a model whose default that is."""
+    field_info = options.model_fields.get("model")
+    if field_info is None or field_info.default != LAST or "model" in given:
+        return given
+    return {**given, "model": LAST}
+
+
 @dataclass
 class _Planner:
     """Plans one stage after the other."""
@@ -159,7 +164,7 @@ class _Planner:
     def _add(self, key: str, entry: StageEntry) -> None:
         kind = kind_of(entry.kind)
         names_ = self._names()
-        given = names_.put_in(entry.options)
+        given = names_.put_in(_with_model(entry.options, kind.options))
         try:
             options = kind.options.model_validate(given)
         except ValidationError as error:
@@ -175,7 +180,9 @@ class _Planner:
             models=dict(self._models),
             allow_python=self.allow_python,
         )
-        kind.check(options, context)
+        self._check_rights(given)
+        with context.guarded():
+            kind.check(options, context)
         plain = self._bare(options.model_dump(mode="json", by_alias=True))
         stage = LoopStage(
             *(key, kind, options, context), tuple(names_.used), dict(self._values), plain
@@ -186,12 +193,16 @@ class _Planner:
             self._last, self._trained = made, key
             self._models[made.path] = made
 
+    def _check_rights(self, given: Mapping[str, Any]) -> None:
+        if given.get("unsafe_python") and not self.allow_python:
+            raise UsageError("unsafe_python needs --allow-python in the call")
+
     def _names(self) -> LoopNames:
         """What names stand for at this place of the loop."""
         values = {
             **self.file.values,
             **self._values,
-            "base": self._start,
+            BASE: self._start,
             "here": str(self.here),
             "name": self.file.name,
             "round": self._round,

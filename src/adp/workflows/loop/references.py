@@ -13,8 +13,8 @@ _REFERENCE = re.compile(r"\$\$\{|\$\{([^{}]*)\}")
 _DEEPEST = 8
 """Variables inside variables."""
 
-LAST = "last"
-"""The model of the last train stage; also what ``model: last`` says."""
+LAST, BASE = "last", "base"
+"""The model of the last train stage, and that which the loop begins with; what ``model:`` takes."""
 
 
 @dataclass
@@ -58,8 +58,8 @@ class LoopNames:
         return _REFERENCE.sub(lambda match: self._text(match[1], depth), value)
 
     def _member(self, key: Any, value: Any, depth: int) -> Any:
-        if key == "model" and value == LAST:
-            return self._value(LAST, depth)
+        if key == "model" and value in (LAST, BASE):
+            return self._value(value, depth)
         return self.put_in(value, depth)
 
     def _text(self, name: str | None, depth: int) -> str:

@@ -219,6 +219,10 @@ def draw(numbers: LoopNumbers) -> dict[str, Plot]:
     return plots
 
 
+_TICKS = 12
+"""Rounds that are named below a plot, at most."""
+
+
 @dataclass(frozen=True)
 class _Point:
     """A figure in a plot: where it stands, and how sure it is."""
@@ -259,19 +263,22 @@ def _lines(numbers: LoopNumbers, shown: Shown) -> Plot | None:
             _draw_line(
                 axes, name(stage, 24) if stage else "", points, SERIES[number_ % len(SERIES)]
             )
-        _draw_axes(axes, shown, labels)
+        places = sorted({point.place for points in series.values() for point in points})
+        _draw_axes(axes, shown, places, labels)
 
     text = "; ".join(
         f"{name(stage or 'in order', 24)} " + ", ".join(f"{point.value:.4g}" for point in points)
         for stage, points in series.items()
     )
-    return draw_plot(f"{shown.title} by round: {text}", paint, height=220)
+    height = 200 + (8 * max(map(len, labels)) if labels else 20)
+    return draw_plot(f"{shown.title} by round: {text}", paint, height=height)
 
 
 def _draw_line(axes: Axes, label: str, points: Sequence[_Point], colour: str) -> None:
     places = [point.place for point in points]
     lows, highs = [point.low for point in points], [point.high for point in points]
-    axes.fill_between(places, lows, highs, color=colour, alpha=0.15, linewidth=0)
+    if label:  # between evaluations of one round there is nothing
+        axes.fill_between(places, lows, highs, color=colour, alpha=0.15, linewidth=0)
     for point in points:
         ends = [point.low, point.high]
         axes.plot([point.place] * 2, ends, color=colour, linewidth=2, alpha=0.5)
@@ -281,14 +288,12 @@ def _draw_line(axes: Axes, label: str, points: Sequence[_Point], colour: str) ->
         axes.annotate(f" {label}", (places[-1], values[-1]), color=INK, **font(10))
 
 
-def _draw_axes(axes: Axes, shown: Shown, labels: Sequence[str]) -> None:
-    from matplotlib.ticker import MaxNLocator
-
+def _draw_axes(axes: Axes, shown: Shown, places: Sequence[int], labels: Sequence[str]) -> None:
     if labels:
         texts = [drawable(short_label(label)) for label in labels]
-        axes.set_xticks(range(len(labels)), texts, **font(10))
+        axes.set_xticks(range(len(labels)), texts, rotation=90)
     else:
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set_xticks(places[:: -(-len(places) // _TICKS)])
         axes.set_xlabel("round", color=MUTED, **font(10))
     axes.set_ylabel(f"{shown.title}{', %' if shown.share else ''}", color=MUTED, **font(10))
     axes.grid(axis="y", color=GRID, linewidth=0.8)

@@ -31,7 +31,7 @@ from adp.stores.locks import holding
 from adp.trainers.config import TINY, TinySection
 from adp.version import __version__
 from adp.workflows.loop.hashes import GivenFiles, model_hash
-from adp.workflows.loop.plan import BASE, LoopPlan, LoopStage
+from adp.workflows.loop.plan import LoopPlan, LoopStage
 from adp.workflows.loop.records import (
     LEDGER,
     StageRecord,
@@ -39,6 +39,7 @@ from adp.workflows.loop.records import (
     record_path,
     write_ledger,
 )
+from adp.workflows.loop.references import BASE
 from adp_schema.errors import AdpError, OutputExistsError, UsageError
 from adp_schema.manifest import write_atomic
 
@@ -277,7 +278,8 @@ class _Run:
             context = replace(stage.context, progress=self.options.progress)
             try:
                 # Relative, so that nothing that is noted depends on the place of the loop.
-                stage.kind.run(stage.options, context, work.relative_to(self.root))
+                with context.guarded():
+                    stage.kind.run(stage.options, context, work.relative_to(self.root))
             except AdpError as error:
                 raise _named(stage.key, error) from error
             finally:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from adp.core.code_files import attribute_of
+from adp.core.code_files import attribute_of, no_code
 from adp.core.options import OptionsModel
 from adp.core.progress import Progress, Silent
 from adp_schema.errors import UsageError, unknown_name
@@ -60,6 +61,11 @@ class StageContext:
     models: Mapping[str, ModelPlace] = field(default_factory=dict)
     allow_python: bool = False
     progress: Progress = field(default_factory=Silent)
+
+    def guarded(self) -> AbstractContextManager[None]:
+        """Within it the file of the loop names no code, unless the call allows that."""
+        why = "the call does not allow that; add --allow-python when you trust it"
+        return nullcontext() if self.allow_python else no_code(why)
 
     @property
     def dataset(self) -> str:
@@ -150,6 +156,7 @@ KINDS = {
         "train": "train",
         "eval": "evaluate",
         "export": "export",
+        "python": "python",
     }.items()
 }
 """Name of a kind -> what describes it."""

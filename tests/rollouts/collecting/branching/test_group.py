@@ -11,7 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adp.rollouts.collecting.actor import Alone
-from adp.rollouts.collecting.branching.group import BranchingGroup
+from adp.rollouts.collecting.branching.group import (
+    BranchingGroup,
+    GroupMember,
+    branch_alone,
+    vocabulary_of,
+)
 from adp.rollouts.collecting.branching.rule import branch_draw
 from adp.rollouts.collecting.branching.settings import BranchingSettings
 from adp.rollouts.collecting.limits import Limits
@@ -52,11 +57,13 @@ def play(n, policy=None, world=Notebook, limits=None, seed=0, task=TASK, **setti
         made.append(world())
         return made[-1]
 
+    policy, shape = policy or Unsure(), BranchingSettings(**settings)
+    actor = Alone(policy)
     group = BranchingGroup(
-        abouts(n, seed, task), make, Alone(policy or Unsure()), limits or Limits(),
-        BranchingSettings(**settings),
+        [GroupMember(about, actor, about.seed) for about in abouts(n, seed, task)],
+        make, limits or Limits(), shape, vocabulary_of(policy, shape),
     )  # fmt: skip
-    return asyncio.run(group.run()), made
+    return [branch_alone(item) for item in asyncio.run(group.run())], made
 
 
 def full(run):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from adp.rollouts.collecting.actor import Alone
+from adp.rollouts.collecting.actor import Actor
 from adp.rollouts.collecting.branching.rule import (
     ActivePath,
     branch_draw,
@@ -27,6 +27,7 @@ from adp.rollouts.collecting.limits import Limits
 from adp.rollouts.collecting.recorder import About
 from adp.rollouts.environment import AsyncEnvironment, Environment, as_async
 from adp.rollouts.plugin_errors import stops
+from adp.rollouts.policy import Policy
 from adp.rollouts.turns import Outcome, Turn
 from adp_schema.errors import AdpError, UsageError
 from adp_schema.model import Trajectory
@@ -42,6 +43,21 @@ _NO_ENTROPIES = (
 
 _PLACES = 6
 """Digits of an entropy that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMember:
+    """An attempt of a group.
+
+    Attributes:
+        about: what is known of it; its seed begins its world, where it begins at the beginning.
+        actor: who acts in it; its turns give entropies.
+        seed: seed of what is drawn for its branches.
+    """
+
+    about: About
+    actor: Actor
+    seed: int
 
 
 @dataclass(eq=False)
@@ -80,32 +96,32 @@ class BranchingGroup:
     """The attempts at one task.
 
     Args:
-        abouts: what is known of each attempt; there are as many as are asked for.
+        members: the attempts; there are as many as are asked for.
         environments: makes the environment of an attempt.
-        actor: a policy that gives the entropies of its turns.
         limits: budgets of an attempt; a branch has used what it has in common with its parent.
         settings: how they branch.
+        vocabulary: how many tokens the model knows; see `vocabulary_of`.
     """
 
     def __init__(
         self,
-        abouts: Sequence[About],
+        members: Sequence[GroupMember],
         environments: Callable[[], Environment | AsyncEnvironment],
-        actor: Alone,
         limits: Limits,
         settings: BranchingSettings,
+        vocabulary: int,
     ) -> None:
-        self._abouts, self._settings = abouts, settings
-        self._environments, self._actor, self._limits = environments, actor, limits
-        self._vocabulary = vocabulary_of(actor, settings)
+        self._members, self._settings = members, settings
+        self._environments, self._limits = environments, limits
+        self._vocabulary = vocabulary
         self._paths: list[_Path] = []
 
     async def run(self) -> list[Trajectory]:
         """Play all attempts to their ends.
 
         Returns:
-            The trajectories, in the order of the attempts; a branch without the steps that it has
-            in common with its parent, which stands before it.
+            The trajectories, in the order of the attempts, each with all of its steps; a branch
+            stands behind its parent. `branch_alone` is what a store holds of one.
 
         Raises:
             UsageError: the environment cannot do the task, the policy cannot be called like this,
@@ -113,7 +129,7 @@ class BranchingGroup:
             MissingExtraError: a package is missing.
         """
         try:
-            for _ in range(min(self._settings.initial, len(self._abouts))):
+            for _ in range(min(self._settings.initial, len(self._members))):
                 self._begin()
             while (active := self._active()) or self._slots:
                 await _together([self._advance(path) for path in active])
@@ -122,20 +138,23 @@ class BranchingGroup:
             for path in self._paths:
                 if path.trajectory is None and path.episode is not None:
                     await path.episode.close()
-        return [branch_alone(path.trajectory) for path in self._paths if path.trajectory]
+        return [path.trajectory for path in self._paths if path.trajectory is not None]
 
     def _active(self) -> list[_Path]:
         return [path for path in self._paths if path.trajectory is None]
 
     @property
     def _slots(self) -> int:
-        return len(self._abouts) - len(self._paths)
+        return len(self._members) - len(self._paths)
 
     def _begin(self) -> None:
         """Begin an attempt at the beginning."""
         number = len(self._paths)
-        about = self._abouts[number]
-        kind = INITIAL if about.attempt < self._settings.initial else REFILL
+        member = self._members[number]
+        about = member.about
+        # One that is run alone is the missing attempt of a group.
+        place = number if len(self._members) > 1 else about.attempt
+        kind = INITIAL if place < self._settings.initial else REFILL
         path = _Path(number, kind, about.seed, None)
         try:
             environment = as_async(self._environments())
@@ -145,7 +164,7 @@ class BranchingGroup:
             path.trajectory = broken(about, error)
         else:
             path.episode = RunningEpisode(
-                about, environment, self._actor, self._limits, self._settings.call_limit
+                about, environment, member.actor, self._limits, self._settings.call_limit
             )
         self._paths.append(path)
 
@@ -169,7 +188,7 @@ class BranchingGroup:
         if turn.entropies is not None:
             entropy = turn_entropy(turn.entropies, self._vocabulary, self._settings.tokens)
         elif turn.malformed is None:
-            raise UsageError(_NO_ENTROPIES.format(name=self._actor.name))
+            raise UsageError(_NO_ENTROPIES.format(name=self._members[path.number].about.policy))
         path.entropies.append(entropy)
         if path.first is None:
             path.first = entropy
@@ -189,13 +208,13 @@ class BranchingGroup:
     def _draw(self, number: int, branch: int) -> float:
         episode = self._paths[number].episode
         assert episode is not None
-        return branch_draw(episode.about.seed, len(episode.past) - 1, branch)
+        return branch_draw(self._members[number].seed, len(episode.past) - 1, branch)
 
     async def _branch(self, source: _Path) -> None:
         """Begin an attempt where another one is."""
         number = len(self._paths)
         assert source.episode is not None
-        episode = await self._fork(source, source.episode, self._abouts[number])
+        episode = await self._fork(source, source.episode, self._members[number])
         if episode is None:
             source.refused += 1
             return
@@ -203,18 +222,18 @@ class BranchingGroup:
         self._paths.append(_Path(number, BRANCH, source.world_seed, episode, first))
 
     async def _fork(
-        self, source: _Path, episode: RunningEpisode, about: About
+        self, source: _Path, episode: RunningEpisode, member: GroupMember
     ) -> RunningEpisode | None:
         """An episode that goes on where another one is; None when its world cannot be had."""
         try:
-            return episode.fork(about)
+            return episode.fork(member.about, member.actor)
         except Exception:  # what cannot be copied may raise anything
             if self._settings.without_fork == "skip":
                 return None
-        return await self._replayed(source, episode, about)
+        return await self._replayed(source, episode, member)
 
     async def _replayed(
-        self, source: _Path, episode: RunningEpisode, about: About
+        self, source: _Path, episode: RunningEpisode, member: GroupMember
     ) -> RunningEpisode | None:
         """The same, in a new world in which the calls were carried out again."""
         try:
@@ -223,7 +242,7 @@ class BranchingGroup:
             return None
         same = False
         try:
-            await environment.reset(about.task, seed=source.world_seed)
+            await environment.reset(member.about.task, seed=source.world_seed)
             same = True
             for past in episode.past:
                 environment.tools()
@@ -233,21 +252,21 @@ class BranchingGroup:
         finally:
             if not same:
                 await environment.close()
-        return episode.gone_on_in(environment, about) if same else None
+        return episode.gone_on_in(environment, member.about, member.actor) if same else None
 
 
-def vocabulary_of(actor: Alone, settings: BranchingSettings) -> int:
+def vocabulary_of(policy: Policy, settings: BranchingSettings) -> int:
     """How many tokens the model of a policy knows.
 
     Raises:
         UsageError: nothing says so, or it gives no entropies.
     """
-    known = settings.vocabulary or getattr(actor.policy, "vocabulary", None)
-    if settings.vocabulary is None and not hasattr(actor.policy, "vocabulary"):
-        raise UsageError(_NO_ENTROPIES.format(name=actor.name))
+    known = settings.vocabulary or getattr(policy, "vocabulary", None)
+    if settings.vocabulary is None and not hasattr(policy, "vocabulary"):
+        raise UsageError(_NO_ENTROPIES.format(name=policy.name))
     if not isinstance(known, int) or known < 2:
         raise UsageError(
-            f"the policy '{actor.name}' does not say how many tokens its model knows, by which "
+            f"the policy '{policy.name}' does not say how many tokens its model knows, by which "
             "entropies are divided; give --branching ...,vocabulary=N"
         )
     return known

@@ -26,6 +26,8 @@ class CurateStage(OptionsModel):
     recipe: str | dict[str, Any]
     """A recipe, or its file. In a recipe that stands here, paths begin at the folder of the loop
     (-o), so those beside the file of the loop are written ${here}/NAME."""
+    folder: str | None = None
+    """Folder that paths in the ops are relative to; null: that of the file of the recipe."""
     inputs: dict[str, str] = Field(default_factory=dict)
     """Name of an input -> its store, over those of the recipe."""
     changes: tuple[str, ...] = Field(default=(), alias="set")
@@ -43,6 +45,8 @@ def _recipe(options: CurateStage, context: StageContext) -> tuple[Recipe, Path]:
         folder = path.parent
     else:
         source, folder = {"recipe": 1, "inputs": {}, **options.recipe}, Path()
+    if options.folder is not None:
+        folder = Path(context.given_path(options.folder))
     recipe = read_recipe(source, [*given, *options.changes])
     if "seed" not in recipe.model_fields_set:
         recipe = recipe.model_copy(update={"seed": context.seed})

@@ -56,7 +56,7 @@ class TrainStage(OptionsModel):
 
 
 def _start(options: TrainStage, context: StageContext) -> ModelPlace:
-    return context.last if options.model == "last" else context.model(options.model)
+    return context.model(options.model)
 
 
 def config_of(options: TrainStage, context: StageContext) -> TrainConfig:
@@ -146,13 +146,13 @@ def _trained_tokens(folder: Path, record: dict[str, Any]) -> int | None:
     path = folder / _METRICS
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         per_episode += [json.loads(line).get("rollouts/in_loss")]
-    known = [value for value in per_episode if value is not None]
+    known = [float(value) for value in per_episode if value is not None]
     if not known:
         trained: int | None = record["plan"].get("trained")
         return trained
     training, launch = record["config"]["training"], record["config"]["launch"]
     together = training["per_device_train_batch_size"] * training["gradient_accumulation_steps"]
-    episodes = together * launch["processes"] * record["result"]["steps"]
+    episodes: int = together * launch["processes"] * record["result"]["steps"]
     return round(sum(known) / len(known) * episodes)
 
 
