@@ -25,6 +25,12 @@ SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
          "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128,
          "vocab_size": 128256, "max_position_embeddings": 131072},
     ),
+    "qwen2.5-0.5b": (
+        "Qwen2Config",
+        {"hidden_size": 896, "intermediate_size": 4864, "num_hidden_layers": 24,
+         "num_attention_heads": 14, "num_key_value_heads": 2, "vocab_size": 151936,
+         "max_position_embeddings": 32768},
+    ),
     "tiny": (
         "Qwen3Config",
         {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2,
