@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from adp.rollouts.policies.entropy import top_entropy
 from adp.rollouts.policies.openai import OpenAIPolicy, OpenAISettings
 from adp.rollouts.policies.openai_messages import entropies_of
+from adp.rollouts.policies.vllm import _generated
 from adp.rollouts.policy import Request
 from tests.rollouts.policies.chat_server import answer, message, serving
 
@@ -78,3 +80,14 @@ def test_a_server_is_asked_for_the_likeliest_tokens():
         (seen,) = server.seen
     assert (seen.body["logprobs"], seen.body["top_logprobs"]) == (True, 2)
     assert turn.entropies == pytest.approx([top_entropy(row, 2) for row in rows])
+
+
+def test_what_vllm_gives_beyond_the_likeliest_is_left_out():
+    # The shape of its outputs: of each token a mapping of ids; the drawn one is always there.
+    drawn = {7: SimpleNamespace(logprob=-0.2), 8: SimpleNamespace(logprob=-2.0)}
+    rare = {**drawn, 9: SimpleNamespace(logprob=-6.0)}
+    output = SimpleNamespace(token_ids=[7, 9], logprobs=[drawn, rare], finish_reason="stop")
+    written = _generated(SimpleNamespace(outputs=[output]), 2)
+    assert written.logprobs == [-0.2, -6.0]
+    assert written.entropies == pytest.approx([top_entropy([-0.2, -2.0], 2)] * 2)
+    assert _generated(SimpleNamespace(outputs=[output])).entropies == []

@@ -17,6 +17,7 @@ from adp.rollouts.collecting.actor import Alone
 from adp.rollouts.collecting.branching.settings import BranchingSettings
 from adp.rollouts.collecting.collect import alone, collect_now
 from adp.rollouts.collecting.episode import run_episode
+from adp.rollouts.collecting.output_store import episodes_of
 from adp.rollouts.collecting.plan import EpisodePlan
 from adp.rollouts.collecting.recorder import About
 from adp.rollouts.collecting.settings import CollectSettings
@@ -159,11 +160,20 @@ def test_attempts_that_broke_are_tried_again_from_the_beginning(tmp_path):
     assert (report.trajectories, report.superseded) == (48, first.failed)
 
 
-def test_an_attempt_that_is_missing_from_a_task_is_run_alone(tmp_path):
-    settings = CollectSettings(n=4, branching=BRANCHING)
-    plan = EpisodePlan("notes", tasks(2), settings)
-    groups = [[member.name for member in job.members] for job in plan.jobs(())]
-    assert groups == [[f"notes/t{task}/attempt-{k}" for k in range(4)] for task in range(2)]
+def test_all_attempts_of_a_task_are_run_together_and_those_that_are_missing_alone(tmp_path):
+    def groups(there):
+        plan = EpisodePlan("notes", tasks(2), CollectSettings(n=4, branching=BRANCHING))
+        return [[member.name for member in job.members] for job in plan.jobs(there)]
+
+    names = [[f"notes/t{task}/attempt-{k}" for k in range(4)] for task in range(2)]
+    assert groups(()) == names
+    gather(tmp_path / "notes", count=2, n=4)
+    there = list(episodes_of(tmp_path / "notes", "notes"))
+    assert sorted(item.trajectory_id for item in there) == [*names[0], *names[1]]
+    assert groups(there) == []
+    # A group that is larger than what the store writes at once may be cut by a kill.
+    part = [item for item in there if item.trajectory_id not in ("notes/t0/attempt-3",)]
+    assert groups(part) == [["notes/t0/attempt-3"]]
 
 
 def test_an_expert_or_a_policy_without_log_probabilities_is_refused_and_nothing_is_written(

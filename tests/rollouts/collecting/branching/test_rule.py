@@ -15,7 +15,11 @@ from adp.rollouts.collecting.branching.rule import (
     is_branch,
     turn_entropy,
 )
-from adp.rollouts.collecting.branching.settings import BranchingSettings, read_branching
+from adp.rollouts.collecting.branching.settings import (
+    BranchingSettings,
+    load_policy,
+    read_branching,
+)
 from adp.rollouts.policies.entropy import top_entropy
 from adp_schema.errors import UsageError
 from tests.rollouts.collecting.branching.arpo import arpo_entropy
@@ -109,3 +113,14 @@ def test_the_defaults_are_those_of_et_agents_training():
 def test_what_is_wrong_is_said_in_a_sentence(text, reason):
     with pytest.raises(UsageError, match=reason.replace("(", r"\(")):
         read_branching(text)
+
+
+@pytest.mark.parametrize("policy", ["transformers:model=tiny", "vllm:model=tiny", "openai:model=m"])
+def test_a_policy_that_knows_entropies_is_asked_for_them(policy):
+    assert load_policy(policy, None)[1].entropies == 0
+    assert load_policy(policy, BranchingSettings(top=7))[1].entropies == 7
+
+
+def test_another_policy_stays_as_it_is():
+    kind, settings = load_policy("scripted:file=x.jsonl", BranchingSettings())
+    assert (kind.name, settings) == ("scripted", kind.settings(file="x.jsonl"))
