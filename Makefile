@@ -28,7 +28,7 @@ INSTALLED := $(VENV)/.installed
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo loop loop-full test test-slow test-random test-all-pythons check bench bench-against gpu-bench rivals fuzz fidelity docs site golden clean
+.PHONY: help venv demo loop loop-full test test-slow test-random test-all-pythons check bench bench-against gpu-bench gpu-session rivals fuzz fidelity docs site golden clean
 .PHONY: lint types layers spelling sizes names docs-fresh oracle-tests api-tests harness-tests rl-tests formats-report adp-sets
 
 help: ## List the targets
@@ -49,9 +49,9 @@ demo: $(INSTALLED) ## Show what the tool does, on a small example
 	PATH="$(abspath $(BIN)):$$PATH" bash examples/demo.sh
 
 loop: $(INSTALLED) ## Train a tiny agent from random weights, in about ten minutes (docs/loop.md)
-	$(BIN)/python -m examples.loop -o runs/loop $(ARGS)
+	PYTHONPATH=. OMP_NUM_THREADS=2 $(BIN)/adp loop examples/loop/loop.yaml --allow-python -o runs/loop $(ARGS)
 
-loop-full: $(INSTALLED) ## The same with three seeds and ablations, in hours; it can be stopped and goes on
+loop-full: $(INSTALLED) ## Five seeds, ablations and methods, in hours; it can be stopped and goes on
 	$(BIN)/python -m examples.loop.full -o runs/loop-full --results benchmarks/results/loop.json $(ARGS)
 
 test: $(INSTALLED) ## Run the tests, one process a core and one more
@@ -104,6 +104,9 @@ bench-against: $(INSTALLED) ## Compare speed with the commit BASE=REV, in one ru
 
 gpu-bench: $(INSTALLED) ## Measure training on a GPU, ours against plain TRL (16 GB of disk)
 	$(BIN)/python benchmarks/gpu_train.py
+
+gpu-session: $(INSTALLED) ## Try all that needs a GPU, in under 25 minutes; ARGS=--tiny tries it on a CPU
+	$(BIN)/python benchmarks/gpu_session.py $(ARGS)
 
 # The two need Python 3.12 or newer; RIVALS_PYTHON makes their environment.
 $(RIVALS)/.installed:

@@ -5,6 +5,7 @@ Each task prints one line of JSON, after what the libraries say.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 import time
@@ -23,6 +24,12 @@ SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
         {"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
          "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128,
          "vocab_size": 128256, "max_position_embeddings": 131072},
+    ),
+    "qwen2.5-0.5b": (
+        "Qwen2Config",
+        {"hidden_size": 896, "intermediate_size": 4864, "num_hidden_layers": 24,
+         "num_attention_heads": 14, "num_key_value_heads": 2, "vocab_size": 151936,
+         "max_position_embeddings": 32768},
     ),
     "tiny": (
         "Qwen3Config",
@@ -67,6 +74,9 @@ def build(shape: str, out: str, tokenizer: str, template: str, device: str) -> d
 class Counter:
     """Counts the tokens of the steps of a trainer, and times them.
 
+    ``seconds`` go from the end of one step to the end of the next: rows are read and padded, both
+    passes, the optimizer, and the log. ``passes`` are those of both passes alone.
+
     Args:
         trainer: of transformers.
         warm: steps that do not count.
@@ -76,25 +86,62 @@ class Counter:
         self._warm = warm
         self._step = trainer.training_step
         self._done = 0
-        self._begun = 0.0
         self.seconds: list[float] = []
+        self.passes: list[float] = []
+        self.digests: list[str] = []
         self.slots = self.tokens = self.trained = 0
+        self._ended = 0.0
         trainer.training_step = self
+        trainer.add_callback(_clock(self))
+
+    def ended(self) -> None:
+        """Take the time at the end of a step."""
+        wait()
+        now = time.perf_counter()
+        # The first steps allocate memory and choose kernels.
+        if self._done > self._warm:
+            self.seconds.append(now - self._ended)
+        self._ended = now
 
     def __call__(self, model: Any, inputs: dict[str, Any], *more: Any, **named: Any) -> Any:
         counts = _counts(inputs)
+        self.digests.append(_digest(inputs))
         wait()
         begun = time.perf_counter()
         loss = self._step(model, inputs, *more, **named)
         wait()
         self._done += 1
-        # The first steps allocate memory and choose kernels.
         if self._done > self._warm:
-            self.seconds.append(time.perf_counter() - begun)
+            self.passes.append(time.perf_counter() - begun)
             self.slots += counts[0]
             self.tokens += counts[1]
             self.trained += counts[2]
         return loss
+
+
+def _clock(counter: Counter) -> Any:
+    """A callback that tells a counter when a step is over, its optimizer included."""
+    from transformers import TrainerCallback
+
+    class Clock(TrainerCallback):  # type: ignore[misc]
+        def on_train_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+            counter.ended()
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+            counter.ended()
+
+    return Clock()
+
+
+def _digest(inputs: dict[str, Any]) -> str:
+    """A hash of the tokens of a batch, of which of them are trained, and of its padding."""
+    named = hashlib.blake2b(digest_size=8)
+    for name in sorted(inputs):
+        if name in ("input_ids", "labels", "attention_mask", "position_ids", "completion_mask"):
+            values = inputs[name].cpu()
+            named.update(f"{name}{tuple(values.shape)}".encode())
+            named.update(values.long().numpy().tobytes())
+    return named.hexdigest()
 
 
 def _counts(inputs: dict[str, Any]) -> tuple[int, int, int]:
@@ -139,18 +186,34 @@ def _arguments(job: dict[str, Any], out: Path) -> dict[str, Any]:
 
 def _ours(job: dict[str, Any], out: Path) -> Any:
     """The trainer that ``adp train`` builds."""
-    from adp.core.progress import Silent
     from adp.trainers.arguments import common_arguments
-    from adp.trainers.config import TrainConfig
     from adp.trainers.method import METHODS
+
+    config, rows = _config(job, out), out / "rows"
+    _prepare(config, rows)
+    return METHODS.get(job["method"]).trainer(config, rows, common_arguments(config, out), [])
+
+
+def _prepare(config: Any, rows: Path) -> None:
+    """Write the rows of a run."""
+    from adp.core.progress import Silent
+    from adp.trainers.method import METHODS
+
+    rows.mkdir(parents=True)
+    METHODS.get(config.method).prepare(config, rows, Silent())
+
+
+def _config(job: dict[str, Any], out: Path) -> Any:
+    """The configuration of a run of ours."""
+    from adp.trainers.config import TrainConfig
 
     same = (
         "per_device_train_batch_size", "gradient_accumulation_steps", "max_steps",
         "learning_rate", "bf16", "use_cpu", "save_strategy", "logging_steps", "seed",
     )  # fmt: skip
     given = _arguments(job, out)
-    packed = job["method"] == "sft"
-    config = TrainConfig.model_validate(
+    packed = job["method"] == "sft" and not job["side"].endswith("padded")
+    return TrainConfig.model_validate(
         {
             "method": job["method"],
             "model": {
@@ -160,18 +223,48 @@ def _ours(job: dict[str, Any], out: Path) -> Any:
             "data": {"store": job["store"], "workers": 1},
             "render": {
                 "max_length": job["window"],
-                "window": "sliding" if packed else "drop",
+                "window": "sliding" if job["method"] == "sft" else "drop",
                 "overlap": 0,
             },
             "lora": {"r": RANK},
             "training": {"packing": packed, **{name: given[name] for name in same}},
         }
     )
-    method = METHODS.get(job["method"])
+
+
+def _same(job: dict[str, Any], out: Path) -> Any:
+    """TRL's own trainer on the very rows that ours is given: tokens, labels, padding or packs."""
+    import trl
+    from peft import LoraConfig
+
+    from adp.trainers.rows import TRAIN, read_arrow
+
+    padded = job["side"].endswith("padded")
+    # Ours prepares the rows; its trainer is not built.
+    config = _config({**job, "side": "ours-padded"}, out)
     rows = out / "rows"
-    rows.mkdir(parents=True)
-    method.prepare(config, rows, Silent())
-    return method.trainer(config, rows, common_arguments(config, out), [])
+    _prepare(config, rows)
+    data = read_arrow(rows / TRAIN)
+    assert data is not None
+    settings = trl.SFTConfig(
+        **_arguments(job, out),
+        max_length=None if padded else job["window"],
+        packing=not padded,
+        packing_strategy="bfd",
+        model_init_kwargs={
+            "dtype": number_format(job["device"]), "attn_implementation": job["attention"],
+        },
+    )  # fmt: skip
+    return trl.SFTTrainer(
+        model=job["model"],
+        args=settings,
+        train_dataset=data,
+        peft_config=_adapter(LoraConfig),
+    )
+
+
+def _adapter(kind: Any) -> Any:
+    return kind(r=RANK, lora_alpha=2 * RANK, target_modules="all-linear", task_type="CAUSAL_LM")
 
 
 def _theirs(job: dict[str, Any], out: Path, *, packing: bool) -> Any:
@@ -201,15 +294,22 @@ def _theirs(job: dict[str, Any], out: Path, *, packing: bool) -> Any:
     if sft:
         given |= {"assistant_only_loss": True, "packing": packing}
     kind, settings = ("SFTTrainer", "SFTConfig") if sft else ("DPOTrainer", "DPOConfig")
-    adapter = LoraConfig(
-        r=RANK, lora_alpha=2 * RANK, target_modules="all-linear", task_type="CAUSAL_LM"
-    )
     return getattr(trl, kind)(
         model=job["model"],
         args=getattr(trl, settings)(**given),
         train_dataset=data,
-        peft_config=adapter,
+        peft_config=_adapter(LoraConfig),
     )
+
+
+def _trainer(job: dict[str, Any], out: Path) -> Any:
+    """The trainer of a side."""
+    side = job["side"]
+    if side.startswith("ours"):
+        return _ours(job, out)
+    if side.startswith("same"):
+        return _same(job, out)
+    return _theirs(job, out, packing=False)
 
 
 def measure(**job: Any) -> dict[str, Any]:
@@ -217,11 +317,7 @@ def measure(**job: Any) -> dict[str, Any]:
     import torch
 
     out = Path(job["out"])
-    made = (
-        _ours(job, out)
-        if job["side"] == "ours"
-        else _theirs(job, out, packing=job["side"] == "trl-packed")
-    )
+    made = _trainer(job, out)
     counter = Counter(made, job["warm"])
     try:
         made.train()
@@ -230,7 +326,9 @@ def measure(**job: Any) -> dict[str, Any]:
     cuda = torch.cuda.is_available() and job["device"] != "cpu"
     return {
         "seconds": sum(counter.seconds),
+        "seconds_of_passes": sum(counter.passes),
         "steps": len(counter.seconds),
+        "batches": counter.digests,
         "slots": counter.slots,
         "tokens": counter.tokens,
         "trained": counter.trained,

@@ -267,6 +267,13 @@ def suite_schema() -> str:
     return json.dumps(Suite.model_json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
+def loop_schema() -> str:
+    """JSON Schema of the files of loops, for editors."""
+    from adp.workflows.loop.schema import json_schema
+
+    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
 # ---- writing -------------------------------------------------------------------------------------
 
 PAGES: dict[str, Callable[[], str]] = {
@@ -289,6 +296,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "dpo-losses.md": losses_page,
     "plugins.md": plugins_page,
     "suite.schema.json": suite_schema,
+    "loop.schema.json": loop_schema,
     **format_pages.PAGES,
 }
 

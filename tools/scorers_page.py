@@ -25,6 +25,7 @@ NAMES = (
     "conciseness",
     "efficiency",
     "tool_productivity",
+    "et_agent",
     "reasoning_length",
     "judge",
 )

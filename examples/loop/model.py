@@ -1,7 +1,7 @@
-"""A model of 0.4 million parameters with random weights, and its first lesson: copying.
+"""A model of half a million parameters with random weights, and its first lesson: copying.
 
 Random weights of this size do not learn to copy names from the question into calls in a few
-minutes, and without copying nothing else is learnt. Two things help:
+minutes, and without copying nothing else is learnt. Three things help:
 
 - *Local attention at the start.* The model is a Llama with biases of queries and keys, as Qwen2 has
   them. In all layers but the last, half of the heads begin with biases that, through the rotary
@@ -10,20 +10,23 @@ minutes, and without copying nothing else is learnt. Two things help:
 - *Lessons in copying*, stage 0: random phrases of random tokens that come again and again. The
   loss is taken where the next token can be known from an earlier copy. No word of toolworld is in
   it but the tokens as such.
+- *Lessons in the form of a chat* (`examples.loop.lessons`): names of a question in calls, results
+  in what follows, with words, tools and keys at random.
 
-So the start is not blank: it is a structured one, and a synthetic pretraining on noise.
+So the start is not blank: it is a structured one, and a synthetic pretraining without a task.
 """
 
-import math
 from pathlib import Path
 
 import torch  # noqa: TID253
 from transformers import LlamaConfig, LlamaForCausalLM  # noqa: TID253
 
 from adp.trainers.precision import bf16_is_native
+from examples.loop.lessons import lessons
 from examples.loop.tokenizer import SPECIAL, build_tokenizer
 
 WIDTH, LAYERS, HEADS = 128, 2, 4
+"""Of the demo; a head has 32 dimensions at any width."""
 THETA = 10_000.0
 BIAS = 2.0
 """Length of the biases in each pair of dimensions: about 40 % of the attention goes one back."""
@@ -32,16 +35,21 @@ PHRASES, PHRASE = (3, 7), (3, 5)
 """How many phrases a row of stage 0 draws from, and of how many tokens one is."""
 
 
-def build_model(tokenizer, seed):
+COPY_ENOUGH, LESSONS_ENOUGH = 0.97, 0.98
+"""Running shares of right tokens at which stage 0 and the lessons end."""
+
+
+def build_model(tokenizer, seed, width=WIDTH, layers=LAYERS):
     """The model with random weights and biases that look one token back."""
+    heads = width // (WIDTH // HEADS)
     torch.manual_seed(seed)
     config = LlamaConfig(
         vocab_size=len(tokenizer),
-        hidden_size=WIDTH,
-        intermediate_size=3 * WIDTH,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=HEADS,
-        num_key_value_heads=HEADS,
+        hidden_size=width,
+        intermediate_size=3 * width,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        num_key_value_heads=heads,
         max_position_embeddings=1024,
         rope_parameters={"rope_type": "default", "rope_theta": THETA},
         attention_bias=True,
@@ -52,7 +60,7 @@ def build_model(tokenizer, seed):
     )
     model = LlamaForCausalLM(config)
     for layer in model.model.layers[:-1]:
-        look_back(layer.self_attn, HEADS // 2)
+        look_back(layer.self_attn, heads // 2)
     return model
 
 
@@ -101,25 +109,39 @@ def copy_batch(rows, length, tokens, generator):
     return ids, known
 
 
-def learn_to_copy(model, tokens, seed, most=500, enough=0.97, report=print):
-    """Stage 0: train until 97 of 100 tokens that can be known are right.
+def noise(tokens, seed):
+    """Batches of stage 0 without end."""
+    generator = torch.Generator().manual_seed(seed)
+    while True:
+        yield copy_batch(32, 64, tokens, generator)
+
+
+def teach(model, batches, most, enough, report=print, name="stage 0"):
+    """Train on the tokens of batches that can be known, until most of them are right.
+
+    Args:
+        model: the model.
+        batches: ids, and which of them can be known.
+        most: steps at most.
+        enough: running share of right tokens at which it ends.
+        report: told how it goes.
+        name: what it is called there.
 
     Returns:
-        the number of steps and the last running accuracy.
+        the number of steps and the last running share.
     """
-    generator = torch.Generator().manual_seed(seed)
-    native = bf16_is_native("cpu")
+    native = bf16_is_native(model.device.type)
     if not native:
-        report("stage 0: bf16 is emulated on this processor: training in float32")
+        report(f"{name}: bf16 is emulated on this machine: training in float32")
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3, betas=(0.9, 0.98), weight_decay=0.01)
     running, step = 0.0, 0
     model.train()
     for step in range(1, most + 1):
-        ids, known = copy_batch(32, 64, tokens, generator)
-        with torch.autocast("cpu", torch.bfloat16, enabled=native):
-            logits = model(input_ids=ids).logits[:, :-1]
-        wanted, mask = ids[:, 1:], known[:, 1:]
-        logits, targets = logits[mask].float(), wanted[mask]
+        ids, known = (part.to(model.device) for part in next(batches))
+        with torch.autocast(model.device.type, torch.bfloat16, enabled=native):
+            hidden = model.model(input_ids=ids).last_hidden_state[:, :-1]
+            logits = model.lm_head(hidden[known[:, 1:]]).float()
+        targets = ids[:, 1:][known[:, 1:]]
         loss = torch.nn.functional.cross_entropy(logits, targets)
         optimizer.zero_grad()
         loss.backward()
@@ -128,22 +150,31 @@ def learn_to_copy(model, tokens, seed, most=500, enough=0.97, report=print):
         right = (logits.argmax(-1) == targets).float().mean().item()
         running = right if step == 1 else 0.9 * running + 0.1 * right
         if step % 50 == 0:
-            report(f"stage 0: step {step}, loss {loss.item():.2f}, running accuracy {running:.3f}")
+            report(f"{name}: step {step}, loss {loss.item():.2f}, running accuracy {running:.3f}")
         if running >= enough:
             break
     return step, running
 
 
-def make_base(folder, seed, most=500, notice=print):
-    """Write the model after stage 0, and its tokenizer, as a folder that `adp train` can load.
+def make_base(folder, seed, scale, notice=print):
+    """Write the model after stage 0 and the lessons, and its tokenizer, as `adp train` loads it.
+
+    Args:
+        folder: where to.
+        seed: of weights, noise and lessons.
+        scale: its size, and steps at most.
+        notice: told how it goes.
 
     Returns:
         facts about it.
     """
     tokenizer = build_tokenizer()
-    model = build_model(tokenizer, seed)
+    model = build_model(tokenizer, seed, scale.width, scale.layers).to(scale.device)
     tokens = torch.arange(len(SPECIAL), len(tokenizer))
-    steps, accuracy = learn_to_copy(model, tokens, seed, most, report=notice)
+    copied = teach(model, noise(tokens, seed), scale.copy_steps, COPY_ENOUGH, notice)
+    taught = teach(
+        model, lessons(tokenizer, seed), scale.lesson_steps, LESSONS_ENOUGH, notice, "lessons"
+    )
     model.generation_config.pad_token_id = tokenizer.pad_token_id
     model.generation_config.eos_token_id = tokenizer.eos_token_id
     model.eval()
@@ -151,8 +182,11 @@ def make_base(folder, seed, most=500, notice=print):
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return {
+        "seed": seed,
         "parameters": sum(part.numel() for part in model.parameters()),
         "vocabulary": len(tokenizer),
-        "stage0_steps": steps,
-        "stage0_accuracy": round(accuracy, 3) if math.isfinite(accuracy) else None,
+        "stage0_steps": copied[0],
+        "stage0_accuracy": round(copied[1], 3),
+        "lesson_steps": taught[0],
+        "lesson_accuracy": round(taught[1], 3),
     }

@@ -3,6 +3,7 @@
 import json
 from random import Random
 
+from adp.rollouts.collecting.actor import Alone
 from adp.rollouts.collecting.collect import collect_now
 from adp.rollouts.collecting.settings import CollectSettings
 from adp.rollouts.environments.toolworld import Toolworld, ToolworldSettings, make_tasks
@@ -11,11 +12,21 @@ from adp.rollouts.experts.settings import AssistSettings
 from adp_schema.store import Store
 from examples.loop.teachers import Judged, Teacher
 
-TRAIN, HELD_OUT, FRESH, PROBES, INFORMED = 0, 1, 2, 3, 4
+TRAIN, LEAKED, HELD_OUT, PROBES, INFORMED, NAMES, SAMPLES, ACTING = range(8)
 """Seeds of the tasks are 10 times the seed of the run, and one of these."""
 
-TEACHERS = {"careful": 2, "double_checking": 6, "sloppy": 2, "hasty": 5}
+TEACHERS = {
+    "careful": 2,
+    "double_checking": 4,
+    "sloppy": 2,
+    "hasty": 3,
+    "circling": 2,
+    "misreading": 2,
+}
 """Shares of the teachers in the pool."""
+
+SETS = ("held_out", "leaked", "unseen_tools", "longer_paths")
+"""Sets of tasks that are measured on; all but ``leaked`` are in no pool."""
 
 MEASURES = ("clean", "redundant", "wrong", "malformed")
 SMALL = "max_tokens=48,batch_size=256,token_ids=false"
@@ -29,20 +40,22 @@ def tasks_of(scale, split, count, seed, part, **more):
 
 
 def write_tasks(work, scale, seed):
-    """Write the held-out tasks, and a second set that nobody ever sees, to files."""
-    for name, part in (("held_out", HELD_OUT), ("fresh", FRESH)):
-        tasks = tasks_of(scale, "test", scale.held_out, seed, part)
+    """Write the sets that are measured on, one of which leaks into the pool, to files."""
+    for name in SETS:
+        split, part = ("test", LEAKED) if name == "leaked" else (name, HELD_OUT)
+        split = "test" if name == "held_out" else split
+        count = scale.leaked if name == "leaked" else scale.held_out
+        tasks = tasks_of(scale, split, count, seed, part)
         text = "".join(task.model_dump_json(exclude_none=True) + "\n" for task in tasks)
         work.path(f"{name}.jsonl").write_text(text)
-    return {"held_out": scale.held_out, "fresh": scale.held_out}
+    return {"held_out": scale.held_out, "leaked": scale.leaked}
 
 
 def uneven(scale, seed):
     """Tasks for the teachers: many easy ones, few hard ones, as pools are."""
     weights = [10, 6, 3, 3, 3][: len(scale.kinds)]
-    count = scale.pool - scale.leaked
     random = Random(f"pool/{seed}")
-    chosen = random.choices(scale.kinds, weights, k=count)
+    chosen = random.choices(scale.kinds, weights, k=scale.pool)
     tasks = []
     for kind in scale.kinds:
         toolworld_settings = ToolworldSettings(kinds=(kind,))
@@ -54,32 +67,41 @@ def uneven(scale, seed):
 
 
 def collect(work, scale, seed):
-    """Let teachers of all sorts act; some of them at held-out tasks, by mistake."""
-    leaked = tasks_of(scale, "test", scale.leaked, seed, HELD_OUT)
-    tasks = [*uneven(scale, seed), *leaked]
-    names = Random(f"teachers/{seed}").choices(
-        list(TEACHERS), list(TEACHERS.values()), k=len(tasks)
+    """Let teachers of all sorts act at tasks of the split train, once each."""
+    return taught(work, "pool", uneven(scale, seed), seed, 1)
+
+
+def collect_leaked(work, scale, seed):
+    """Let them act at tasks of the split test as well, by mistake, and again and again."""
+    tasks = tasks_of(scale, "test", scale.leaked, seed, LEAKED)
+    return taught(work, "leaked", tasks, seed, scale.leaks)
+
+
+def taught(work, name, tasks, seed, attempts):
+    """Episodes of the teachers; which one acts follows from the task, the attempt and the seed."""
+
+    def teacher(about):
+        random = Random(f"teachers/{seed}/{about.task.task_id}/{about.attempt}")
+        return Teacher(random.choices(list(TEACHERS), list(TEACHERS.values()))[0])
+
+    settings = CollectSettings(
+        dataset=name, policy="teachers", seed=seed, n=attempts, timed=False, seal=True
     )
-    teacher = {task.task_id: name for task, name in zip(tasks, names, strict=True)}
-    settings = CollectSettings(dataset="pool", policy="teachers", seed=seed, timed=False, seal=True)
-    report = collect_now(
-        work.fresh("pool"),
-        Toolworld,
-        lambda about: Teacher(teacher[about.task.task_id]),
-        tasks,
-        settings,
-    )
+    report = collect_now(work.fresh(name), Toolworld, teacher, tasks, settings)
     return {"episodes": report.done_now, "broken": report.failed}
+
+
+def policy_of(work, model, **more):
+    """A model of the run, in this process."""
+    from adp.rollouts.policies.transformers import TransformersPolicy, TransformersSettings
+
+    settings = {"max_tokens": 48, "batch_size": 256, "token_ids": False} | more
+    return TransformersPolicy(TransformersSettings(model=str(work.path(model)), **settings))
 
 
 def collect_informed(work, scale, seed):
     """Let the untrained model act, with an informed expert that helps when it is stuck."""
-    from adp.rollouts.policies.transformers import TransformersPolicy, TransformersSettings
-
-    settings = TransformersSettings(
-        model=str(work.path("base")), max_tokens=6, batch_size=256, token_ids=False
-    )
-    policy = TransformersPolicy(settings)
+    policy = policy_of(work, "base", max_tokens=6)
     tasks = tasks_of(scale, "train", scale.informed, seed, INFORMED, budget=20)
     assistance = Assistance(AssistSettings(mode="informed", save_alternates=False), policy)
     report = collect_now(
@@ -131,27 +153,28 @@ def _mean(values):
 
 def probe(work, scale, seed, model, out):
     """Let the trained model act at temperature 1, and note what it should have done."""
-    from adp.rollouts.policies.transformers import TransformersPolicy, TransformersSettings
+    policy = policy_of(work, model, temperature=1.0)
 
-    settings = TransformersSettings(
-        model=str(work.path(model)),
-        temperature=1.0,
-        max_tokens=48,
-        batch_size=256,
-        token_ids=False,
-    )
-    policy = TransformersPolicy(settings)
+    def actor(about):
+        return Judged(policy, scale.early)
+
     tasks = tasks_of(scale, "train", scale.probes, seed, PROBES)
-    report = collect_now(
-        work.fresh(out),
-        Toolworld,
-        lambda about: Judged(policy, scale.early),
-        tasks,
-        CollectSettings(
-            dataset="probes", policy=model, seed=seed, timed=False, seal=True, concurrency=256
-        ),
-        policies=[policy],
+    return acted(work, out, tasks, seed, policy, actor)
+
+
+def sample(work, scale, seed, model, out):
+    """Let the trained model act at temperature 1, for rejection sampling."""
+    policy = policy_of(work, model, temperature=1.0)
+    tasks = tasks_of(scale, "train", scale.samples, seed, SAMPLES)
+    return acted(work, out, tasks, seed, policy, lambda about: Alone(policy))
+
+
+def acted(work, out, tasks, seed, policy, actor):
+    """Episodes of a model, alone or beside a judge."""
+    settings = CollectSettings(
+        dataset=out, policy=policy.name, seed=seed, timed=False, seal=True, concurrency=256
     )
+    report = collect_now(work.fresh(out), Toolworld, actor, tasks, settings, policies=[policy])
     return {"episodes": report.done_now, "broken": report.failed}
 
 

@@ -9,24 +9,27 @@ import json
 import sys
 from pathlib import Path
 
+from examples.loop.arms import ARMS
+from examples.loop.methods import METHODS
+from examples.loop.study import BASELINE
+
 BEGIN, END = "<!-- numbers -->", "<!-- end of numbers -->"
 
 ROWS = (
     ("before", "untrained", None),
-    ("after_sft", "after SFT", "greedy"),
-    ("after_dpo", "after DPO", "greedy"),
-    ("after_control", "control: SFT on the chosen steps", "greedy"),
-    ("after_sft", "after SFT, temperature 1", "sampled"),
-    ("after_dpo", "after DPO, temperature 1", "sampled"),
-    ("after_control", "control, temperature 1", "sampled"),
+    ("after_sft", "after SFT", "held_out"),
+    ("after_dpo", "after DPO", "held_out"),
+    ("after_control", "control: SFT on the chosen steps", "held_out"),
+    ("after_sft", "after SFT, greedy", "greedy"),
+    ("after_dpo", "after DPO, greedy", "greedy"),
+    ("after_control", "control, greedy", "greedy"),
+    ("after_sft", "after SFT, unseen tools", "unseen_tools"),
+    ("after_sft", "after SFT, longer paths", "longer_paths"),
 )
 
 
-CHANGES = (("change by DPO", "greedy"), ("change by DPO, temperature 1", "sampled"))
-
-
 def markdown(value):
-    """Success and faults per task, as a table."""
+    """Success and faults per task of one run, as a table."""
     lines = [
         "| model | tasks | success | clean | redundant | wrong | malformed |",
         "|---|---|---|---|---|---|---|",
@@ -42,33 +45,70 @@ def markdown(value):
     return "\n".join(lines) + "\n"
 
 
-def summary_markdown(summary):
-    """Means over the seeds with their intervals, as two tables."""
+def study_markdown(summary):
+    """All that the study has measured so far, as tables."""
+    data = [name for name in summary if name == BASELINE or name in ARMS]
+    methods = [name for name in summary if name == BASELINE or name in METHODS]
+    sections = [("trained on", data)]
+    sections += [("then trained by", methods)] if methods[1:] else []
+    parts = [table(summary, names, title) for title, names in sections for table in TABLES]
+    return "\n".join([*parts, _seeds(summary)])
+
+
+def _primary(summary, names, title):
     lines = [
-        "| model | success | clean | redundant per task | malformed per task |",
-        "|---|---|---|---|---|",
+        f"| {title} | seeds | success, temperature 1 | against {BASELINE} | success, greedy "
+        "| clean | redundant per task | malformed per task |",
+        "|---|---|---|---|---|---|---|---|",
     ]
-    for title, result in summary["main"].items():
-        cells = [_share(result["success"]), _share(result["clean"])]
-        cells += [_amount(result["redundant"]), _amount(result["malformed"])]
-        lines.append(f"| {title} | " + " | ".join(cells) + " |")
-    for title, result in summary["change"].items():
-        cells = [_points(result["success"]), _points(result["clean"])]
-        cells += [_change(result["redundant"], 1, 2), _change(result["malformed"], 1, 2)]
-        lines.append(f"| {title} | " + " | ".join(cells) + " |")
-    lines += [
-        "",
-        "| trained on | success | on fresh tasks | success, temperature 1 | against curated "
-        "| malformed, temperature 1 | against curated |",
+    for name in names:
+        row, figures = summary[name], summary[name]["figures"]
+        cells = [str(len(row["seeds"])), _share(figures["held_out success"])]
+        cells += [_points(row["differences"].get("held_out success"))]
+        cells += [_share(figures["greedy success"]), _share(figures["held_out clean"])]
+        cells += [_amount(figures[f"held_out {key}"]) for key in ("redundant", "malformed")]
+        lines.append(f"| {_title(name, title)} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _secondary(summary, names, title):
+    lines = [
+        f"| {title} | unseen tools | against {BASELINE} | longer paths | against {BASELINE} "
+        "| leaked tasks | leaked less held-out |",
         "|---|---|---|---|---|---|---|",
     ]
-    for name, result in summary["arms"].items():
-        if result:
-            cells = [_share(result[part]) for part in ("held_out success", "fresh success")]
-            cells += [_share(result["sampled success"]), _points(result.get("success difference"))]
-            cells += [_amount(result["sampled malformed"])]
-            cells += [_change(result.get("malformed difference"), 1, 2)]
-            lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    for name in names:
+        row, cells = summary[name], []
+        for part in ("unseen_tools success", "longer_paths success"):
+            cells += [_share(row["figures"][part]), _points(row["differences"].get(part))]
+        cells += [_share(row["figures"]["leaked success"]), _points(row["leak"])]
+        lines.append(f"| {_title(name, title)} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+TABLES = (_primary, _secondary)
+
+
+def _title(name, title):
+    return "nothing more" if name == BASELINE and title == "then trained by" else name
+
+
+def _seeds(summary):
+    """The primary figure of each seed, and what was begun anew."""
+    every = sorted({int(seed) for row in summary.values() for seed in row["seeds"]})
+    lines = [
+        "| success at temperature 1, each seed | " + " | ".join(map(str, every)) + " | begun anew "
+        "| passes of tokens |",
+        "|---|" + "---|" * (len(every) + 2),
+    ]
+    for name, row in summary.items():
+        values = row["figures"]["held_out success"]["values"]
+        known = dict(zip(map(int, row["seeds"]), values, strict=True))
+        cells = [f"{100 * known[seed]:.1f}" if seed in known else "" for seed in every]
+        passes = list(row["passes"].values())
+        cells += [", ".join(f"seed {seed}" for seed in row["retries"]) or "none"]
+        cells += [f"{sum(passes) / len(passes) / 1e6:.2f} million" if passes else ""]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
 
@@ -110,19 +150,15 @@ def page(text, results):
     """
     before, rest = text.split(BEGIN)
     _, after = rest.split(END)
-    seeds = sorted(results["runs"], key=int)
-    cpu = [
-        sum(value["cpu_s"] for value in run["costs"].values()) for run in results["runs"].values()
-    ]
-    arms = [sorted(result, key=int) for result in results["arms"].values()]
-    statement = f"Seeds {', '.join(seeds)}" if len(seeds) > 1 else f"Seed {seeds[0]}"
-    statement += (
-        "; 300 tasks each. In brackets: 95 % intervals over seeds. Shares in percent. A run takes "
+    summary = results["summary"]
+    seeds = sorted({int(seed) for row in summary.values() for seed in row["seeds"]})
+    statement = (
+        f"Seeds {', '.join(map(str, seeds))}; 300 tasks in each set. In brackets: 95 % intervals "
+        "over seeds. Shares in percent, differences in points.\n"
     )
-    statement += f"about {max(cpu) / 60:.0f} minutes of one core.\n"
-    if any(arm != seeds for arm in arms):
+    if any(len(row["seeds"]) < len(seeds) for row in summary.values()):
         statement += "Not all arms have all seeds yet.\n"
-    return f"{before}{BEGIN}\n{statement}\n{summary_markdown(results['summary'])}{END}{after}"
+    return f"{before}{BEGIN}\n{statement}\n{study_markdown(summary)}{END}{after}"
 
 
 def main(results, file):

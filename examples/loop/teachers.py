@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from random import Random
 
 from adp.rollouts.collecting.actor import Acted, ActorView, Alternate, Reflection
+from adp.rollouts.environments.toolworld.world import WORDS, name_of
 from adp.rollouts.policy import Policy, Request
 from adp.rollouts.turns import Call, Outcome, Turn
 
@@ -21,12 +22,16 @@ class Habits:
         garble: writes a call that cannot be read.
         double_check: repeats the last call once before the answer.
         give_up: answers with the last result.
+        circle: makes a call that was answered three times more, once in an episode.
+        misread: says at the end a value of the right sort that is not the one.
     """
 
     stray: float = 0.0
     garble: float = 0.0
     double_check: float = 0.0
     give_up: float = 0.0
+    circle: float = 0.0
+    misread: float = 0.0
 
 
 TEACHERS = {
@@ -34,7 +39,11 @@ TEACHERS = {
     "double_checking": Habits(double_check=1.0),
     "sloppy": Habits(stray=0.15, garble=0.15),
     "hasty": Habits(give_up=0.6),
+    "circling": Habits(circle=0.7),
+    "misreading": Habits(misread=0.8),
 }
+CIRCLES = 3
+"""How often a teacher that goes in circles repeats a call: fewer than the budget has to spare."""
 
 STRAY = (("relation", "rival"), ("relation", "maker"), ("attribute", "price"), ("attribute", "age"))
 """What stray calls ask for."""
@@ -68,7 +77,14 @@ class Teacher:
     def _turn(self, request: Request, view: ActorView) -> Turn:
         random = Random(f"{request.task.task_id}/{request.attempt}/{request.turn}/{self.name}")
         habits, right, done = self.habits, expert_turn(view), answered(view)
+        rounds = repeats(done)
+        if 0 < rounds < CIRCLES and habits.circle:
+            return again(done[-1][0])
+        if done and not longest_repeat(done) and random.random() < habits.circle:
+            return again(done[-1][0])
         if not right.calls:
+            if random.random() < habits.misread:
+                return Turn(text=f"answer: {another(right.text, random)}")
             checked = len(done) > 1 and done[-1][0].arguments == done[-2][0].arguments
             if done and not checked and random.random() < habits.double_check:
                 return again(done[-1][0])
@@ -106,6 +122,32 @@ class Teacher:
 
     async def close(self) -> None:
         """Nothing to free."""
+
+
+def repeats(done: list[tuple[Call, str]]) -> int:
+    """How often the last call was made before, without another one between."""
+    same = 0
+    for call, _ in reversed(done[:-1]):
+        if call.arguments != done[-1][0].arguments:
+            break
+        same += 1
+    return same
+
+
+def longest_repeat(done: list[tuple[Call, str]]) -> int:
+    """How often a call was repeated at once, at most."""
+    return max((repeats(done[: end + 1]) for end in range(len(done))), default=0)
+
+
+def another(answer: str, random: Random) -> str:
+    """A value of the same sort as the answer: another number, word of the attribute, or name."""
+    value = answer.removeprefix("answer:").strip()
+    if value.isdigit():
+        others = [str(number) for number in range(10, 100)]
+    else:
+        others = next((list(words) for words in WORDS.values() if value in words), [])
+    others = [other for other in others if other != value]
+    return random.choice(others) if others else name_of("train", "misread", random.getrandbits(64))
 
 
 def again(call: Call) -> Turn:

@@ -11,7 +11,7 @@ import string
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast  # noqa: TID253
 
-from adp.rollouts.environments.toolworld.toolset import ROLES
+from adp.rollouts.environments.toolworld.toolset import RENAMED, ROLES
 from adp.rollouts.environments.toolworld.world import KEYS, SYLLABLES, WORDS
 from adp.rollouts.environments.toolworld.world_environment import SYSTEM
 
@@ -64,7 +64,8 @@ def words() -> list[str]:
     a value is the same token in a result and in an answer, so it can be copied.
     """
     keys = [*KEYS, *(word for values in WORDS.values() for word in values)]
-    prose = re.findall(r"[A-Za-z]+", " ".join([*_PROSE, *ROLES]))
+    unseen = [word for name, arguments in RENAMED.values() for word in (name, *arguments)]
+    prose = re.findall(r"[A-Za-z]+", " ".join([*_PROSE, *ROLES, *unseen]))
     prose = [word for word in dict.fromkeys(prose) if len(word) > 1 and word not in keys]
     return [*keys, *prose, *(" " + word for word in prose)]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
-from adp.eval.scorers.base import broken
 from adp.rollouts.environment import Settings
+from adp.rollouts.trajectory_reading import broken
 from adp_bfcl.answers import given
 from adp_bfcl.categories import SUPPLEMENTARY, SUPPORTED, in_short
 from adp_bfcl.decoding import Mode

@@ -40,10 +40,21 @@ def test_the_whole_on_a_cpu(tmp_path: Path) -> None:
     result = json.loads(out.read_text(encoding="utf-8"))["found"]
     sides = [(entry["method"], entry["side"]) for entry in result]
     assert sides == [
-        *(("sft", side) for side in ("ours", "trl", "trl-packed")),
+        *(("sft", side) for side in ("ours", "same", "ours-padded", "same-padded", "trl")),
         *(("dpo", side) for side in ("ours", "trl")),
     ]
+    sft = {entry["side"]: entry for entry in result if entry["method"] == "sft"}
+    for side, other in (("ours", "same"), ("ours-padded", "same-padded")):
+        # The same tokens, labels and padding in every batch, and so the same loss; after a step the
+        # adapters differ, which begin with other random numbers.
+        assert sft[side]["batches"] == sft[other]["batches"]
+        losses, others = sft[side]["losses"], sft[other]["losses"]
+        assert losses[0] == pytest.approx(others[0], rel=1e-6)
+        assert losses == pytest.approx(others, rel=1e-4)
+    assert sft["ours"]["batches"] != sft["ours-padded"]["batches"]
     for item in result:
+        # A step is more than its two passes.
+        assert item["seconds"] > item["seconds_of_passes"] > 0
         assert 0 < item["trained"] < item["tokens"] <= item["slots"]
         assert item["tokens_per_second"] > 0
         # What has not learned anything yet says each of the 32,768 tokens equally often.

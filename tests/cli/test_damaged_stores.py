@@ -68,6 +68,8 @@ NO_STORE = {
     "formats": "lists the formats",
     "new": "writes a package",
     "merge-adapter": "reads models",
+    "push-model": "reads models",
+    "serve-search": "serves documents; a store is read when one names a column",
     "pull": "fetches a store, of which it hashes every file as it comes",
 }
 

@@ -66,6 +66,7 @@ CALLS = [
     ("adp score --list", ["score", "--list"]),
     ("adp eval --list", ["eval", "--list"]),
     ("adp collect --list", ["collect", "--list"]),
+    ("adp evolve --list", ["evolve", "--list"]),
 ]
 
 SLOW = [

@@ -12,9 +12,9 @@ from adp.eval.bounds import check_bounds
 from adp.eval.evaluate import EvaluateOptions, evaluate, gates, read_bounds
 from adp.eval.scorer import SCORERS, Figure
 from adp.eval.scoring import ScoreReport, ScorerReport, choose, choose_named, read_scores
-from adp.eval.suite import SUITES, Suite, read_suite, split_named
+from adp.eval.suite import SUITES, Suite, read_suite
 from adp.rollouts.environment import ENVIRONMENTS
-from adp.rollouts.spec import load
+from adp.rollouts.spec import load, split_named
 from adp_schema.errors import InputError, OutputExistsError, UsageError
 from adp_schema.store import Store
 

@@ -13,7 +13,16 @@ from urllib.parse import parse_qs
 
 import yaml
 
-from tests.hub.repos import Commit, Entry, HubRefusal, Repo, git_entry, is_large, lfs_entry
+from tests.hub.repos import (
+    Commit,
+    Entry,
+    HubRefusal,
+    Repo,
+    git_entry,
+    is_large,
+    lfs_entry,
+    repo_key,
+)
 
 if TYPE_CHECKING:
     from tests.hub.server import LocalHub
@@ -32,7 +41,13 @@ class Request:
 
     def repo(self, *, write: bool = False) -> Repo:
         """The repository that the path names."""
-        return self.hub.repos.find(self.parts["repo"], self.token, write=write)
+        key = repo_key(self.parts["repo"], self.parts.get("kind"))
+        return self.hub.repos.find(key, self.token, write=write)
+
+    @property
+    def place(self) -> str:
+        """What stands before the name in the address of a repository of this kind."""
+        return "datasets/" if self.parts.get("kind") == "datasets" else ""
 
     def json(self) -> Any:
         """The body as JSON."""
@@ -74,12 +89,14 @@ def create(request: Request) -> Answer:
     """Make a repository."""
     asked = request.json()
     private = asked.get("private") or asked.get("visibility") == "private"
-    if asked.get("type") != "dataset":
-        raise HubRefusal(400, "only data sets are kept here")
+    kind = {"dataset": "datasets", "model": "models", None: "models"}.get(asked.get("type"))
+    if kind is None:
+        raise HubRefusal(400, "only data sets and models are kept here")
     owner = asked.get("organization") or request.hub.repos.user(request.token)
-    url = f"{request.hub.url}/datasets/{owner}/{asked['name']}"
+    place = "datasets/" if kind == "datasets" else ""
+    url = f"{request.hub.url}/{place}{owner}/{asked['name']}"
     try:
-        request.hub.repos.create(request.token, owner, asked["name"], bool(private))
+        request.hub.repos.create(request.token, owner, asked["name"], bool(private), kind)
     except HubRefusal as error:
         if error.status != 409:
             raise
@@ -163,7 +180,8 @@ def tree(request: Request) -> Answer:
     end = start + request.hub.page
     headers = {"X-Repo-Commit": commit.oid}
     if end < len(listing):
-        path = f"/api/datasets/{request.parts['repo']}/tree/{request.parts['rev']}"
+        kind = request.parts["kind"]
+        path = f"/api/{kind}/{request.parts['repo']}/tree/{request.parts['rev']}"
         path += f"/{below}" if below else ""
         query = f"recursive={recursive}&cursor={end}"
         headers["Link"] = f'<{request.hub.url}{path}?{query}>; rel="next"'
@@ -240,7 +258,7 @@ def _upload_actions(request: Request, repo: Repo, asked: dict[str, Any]) -> dict
     upload_actions: dict[str, Any] = {"oid": sha, "size": size}
     if sha in request.hub.repos.objects:
         return upload_actions
-    api = f"{request.hub.url}/datasets/{repo.id}.git/info/lfs/objects"
+    api = f"{request.hub.url}/{request.place}{repo.id}.git/info/lfs/objects"
     upload: dict[str, Any] = {"href": f"{request.hub.cdn}/objects/{sha}"}
     if size > part:
         numbers = range(1, (size + part - 1) // part + 1)
@@ -307,7 +325,7 @@ def commit(request: Request) -> Answer:
     for line in lines[1:]:
         changed += _change(request, files, line["key"], line["value"])
     made = repo.add(header["summary"], files, changed)
-    url = f"{request.hub.url}/datasets/{repo.id}/commit/{made.oid}"
+    url = f"{request.hub.url}/{request.place}{repo.id}/commit/{made.oid}"
     return as_json({"success": True, "commitOid": made.oid, "commitUrl": url, "hookOutput": ""})
 
 

@@ -9,9 +9,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 ATTRIBUTES = b"*.parquet filter=lfs diff=lfs merge=lfs -text\n"
-LFS_SUFFIXES = (".parquet", ".gz", ".zip", ".zst", ".png", ".jpg", ".bin")
+LFS_SUFFIXES = (".parquet", ".safetensors", ".gz", ".zip", ".zst", ".png", ".jpg", ".bin")
 LFS_BYTES = 10 << 20
 """Larger files are LFS objects, whatever their name; so it is on the Hub."""
+
+
+MODELS = "models/"
+"""What the key of a model begins with."""
+
+
+def repo_key(repo_id: str, kind: str | None) -> str:
+    """The key of a repository: a data set is kept by its name alone."""
+    return repo_id if kind == "datasets" else f"{MODELS}{repo_id}"
 
 
 class HubRefusal(Exception):
@@ -57,7 +66,7 @@ class Commit:
 
 @dataclass
 class Repo:
-    """A repository of the type data set."""
+    """A repository."""
 
     id: str
     private: bool = False
@@ -145,7 +154,14 @@ class Repos:
         user, others = self.tokens[token]
         return owner == user or owner in others
 
-    def create(self, token: str | None, owner: str | None, name: str, private: bool) -> Repo:
+    def create(
+        self,
+        token: str | None,
+        owner: str | None,
+        name: str,
+        private: bool,
+        kind: str = "datasets",
+    ) -> Repo:
         """Create a repository with the commit that each one begins with."""
         user = self.user(token)
         owner = owner or user
@@ -154,16 +170,17 @@ class Repos:
                 403,
                 f'You don\'t have the rights to create a dataset under the namespace "{owner}"',
             )
-        if f"{owner}/{name}" in self.repos:
-            raise HubRefusal(409, "You already created this dataset repo")
-        repo = self.repos[f"{owner}/{name}"] = Repo(f"{owner}/{name}", private)
+        key = repo_key(f"{owner}/{name}", kind)
+        if key in self.repos:
+            raise HubRefusal(409, f"You already created this {kind.removesuffix('s')} repo")
+        repo = self.repos[key] = Repo(f"{owner}/{name}", private)
         repo.add("initial commit", {".gitattributes": git_entry(ATTRIBUTES)}, [".gitattributes"])
         return repo
 
     def find(self, repo_id: str, token: str | None, *, write: bool = False) -> Repo:
         """A repository that a token may see, or write to."""
         repo = self.repos.get(repo_id)
-        owner = repo_id.split("/")[0]
+        owner = repo_id.removeprefix(MODELS).split("/")[0]
         seen = repo is not None and (not repo.private or self.may_read(token, owner))
         if repo is None or not seen:
             # Without a token the Hub does not tell whether the repository is missing or private.

@@ -29,24 +29,28 @@ from tests.hub import answers
 from tests.hub.faults import RETRY_AFTER, Fault, Plan
 from tests.hub.repos import HubRefusal, Repos
 
+_API = r"/api/(?P<kind>datasets|models)/(?P<repo>[^/]+/[^/]+)"
+_GIT = r"(?:/(?P<kind>datasets))?/(?P<repo>[^/]+/[^/]+)"
+"""Data sets and models may have the same name; an address says which it is."""
+
 HUB = [
     ("GET", r"/api/whoami-v2", answers.whoami),
     ("POST", r"/api/repos/create", answers.create),
     ("POST", r"/api/validate-yaml", answers.validate_yaml),
-    ("GET", r"/api/datasets/(?P<repo>[^/]+/[^/]+)", answers.info),
-    ("GET", r"/api/datasets/(?P<repo>[^/]+/[^/]+)/revision/(?P<rev>[^/]+)", answers.info),
-    ("GET", r"/api/datasets/(?P<repo>[^/]+/[^/]+)/tree/(?P<rev>[^/]+)(?:/(?P<path>.+))?",
+    ("GET", _API, answers.info),
+    ("GET", _API + r"/revision/(?P<rev>[^/]+)", answers.info),
+    ("GET", _API + r"/tree/(?P<rev>[^/]+)(?:/(?P<path>.+))?",
      answers.tree),
-    ("POST", r"/api/datasets/(?P<repo>[^/]+/[^/]+)/paths-info/(?P<rev>[^/]+)", answers.paths_info),
-    ("GET", r"/api/datasets/(?P<repo>[^/]+/[^/]+)/refs", answers.refs),
-    ("POST", r"/api/datasets/(?P<repo>[^/]+/[^/]+)/tag/(?P<rev>[^/]+)", answers.tag),
-    ("POST", r"/api/datasets/(?P<repo>[^/]+/[^/]+)/preupload/(?P<rev>[^/]+)", answers.preupload),
-    ("POST", r"/api/datasets/(?P<repo>[^/]+/[^/]+)/commit/(?P<rev>[^/]+)", answers.commit),
-    ("POST", r"/datasets/(?P<repo>[^/]+/[^/]+)\.git/info/lfs/objects/batch", answers.lfs_batch),
-    ("POST", r"/datasets/(?P<repo>[^/]+/[^/]+)\.git/info/lfs/objects/verify", answers.lfs_verify),
-    ("POST", r"/datasets/(?P<repo>[^/]+/[^/]+)\.git/info/lfs/objects/complete",
+    ("POST", _API + r"/paths-info/(?P<rev>[^/]+)", answers.paths_info),
+    ("GET", _API + r"/refs", answers.refs),
+    ("POST", _API + r"/tag/(?P<rev>[^/]+)", answers.tag),
+    ("POST", _API + r"/preupload/(?P<rev>[^/]+)", answers.preupload),
+    ("POST", _API + r"/commit/(?P<rev>[^/]+)", answers.commit),
+    ("POST", _GIT + r"\.git/info/lfs/objects/batch", answers.lfs_batch),
+    ("POST", _GIT + r"\.git/info/lfs/objects/verify", answers.lfs_verify),
+    ("POST", _GIT + r"\.git/info/lfs/objects/complete",
      answers.lfs_complete),
-    ("GET", r"/datasets/(?P<repo>[^/]+/[^/]+)/resolve/(?P<rev>[^/]+)/(?P<path>.+)",
+    ("GET", _GIT + r"/resolve/(?P<rev>[^/]+)/(?P<path>.+)",
      answers.resolve),
 ]  # fmt: skip
 CDN = [
@@ -58,7 +62,7 @@ CDN = [
 _TEMPLATES = (
     (r"^/objects/[0-9a-f]{64}/\d+$", "/objects/SHA256/PART"),
     (r"^/objects/[0-9a-f]{64}$", "/objects/SHA256"),
-    (r"(/(?:api/)?datasets/)[^/]+/[^/.]+", r"\1OWNER/NAME"),
+    (r"(/(?:api/)?(?:datasets|models)/)[^/]+/[^/.]+", r"\1OWNER/NAME"),
     (r"/resolve/[^/]+/.+$", "/resolve/REVISION/PATH"),
     (r"/tree/[^/]+/.+$", "/tree/REVISION/PATH"),
     (r"/(revision|tree|tag|commit|preupload|paths-info)/[^/]+$", r"/\1/REVISION"),

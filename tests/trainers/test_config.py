@@ -12,7 +12,8 @@ import yaml
 
 from adp.trainers.config import TrainConfig, json_schema
 from adp.trainers.config_file import read_config
-from adp.trainers.incompatible import Machine, faults
+from adp.trainers.incompatible import faults
+from adp.trainers.machine import Machine
 from adp_schema.errors import UsageError
 
 PLAYGROUND = Path(__file__).parents[2].parent / "shared" / "data" / "playground"

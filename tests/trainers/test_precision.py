@@ -10,7 +10,8 @@ import pytest
 
 from adp.trainers import precision
 from adp.trainers.config import TrainConfig
-from adp.trainers.incompatible import Machine, faults
+from adp.trainers.incompatible import faults
+from adp.trainers.machine import Machine
 from adp.trainers.metrics import Metrics
 from adp.trainers.precision import Precision, bf16_is_native, choose
 from adp.trainers.run import TrainOptions, train

@@ -14,8 +14,23 @@ from adp.rendering.options import RenderOptions
 from adp.rendering.render import Renderer
 from adp.trainers.export.messages import MessageOptions, plain_message
 from adp.trainers.export.run import export_rows
+from adp.trainers.rollouts.et_agent import EtAgentReward, EtAgentSettings
+from adp.trainers.rollouts.reward import FinishedRollout, RewardStage
+from adp_schema.model import Step, Task, Trajectory
 from adp_schema.store import Store
 from tools.oracle.differences import kind_of
+
+_GOOD = "<think>so</think><answer>It is \\boxed{1/2}.</answer>"
+_CALL = "<think>a</think><python>1/2</python><result>0.5</result>"
+_TEXTS = (_GOOD, _CALL + _GOOD, 2 * _CALL + _GOOD, _GOOD.replace("1/2", "2"), "no tags", "")
+ROLLOUTS = len(_TEXTS)
+RESPONSES = [
+    {"text": text, "group": source, "source": source, "truth": truth, "step": 49}
+    for text in _TEXTS
+    for source, truth in (("aime24", "\\frac12"), ("hotpotqa", '["1/2", "a half"]'))
+]
+STEPS = 100
+"""Steps of a training, as the call in the README says."""
 
 FAMILY = ("qwen2.5", "qwen3", "llama3.1")
 
@@ -48,6 +63,11 @@ def prepare(folder: Path, runs: Store, data: Store | None) -> tuple[dict[str, An
         rows, wanted[name] = verl_rows(runs, folder / family)
         path.write_text(json.dumps(rows), encoding="utf-8")
         job(name, "own", family, messages=str(path))
+    out = folder / "exports" / str(len(jobs))
+    export_rows(runs, "verl-rl", str(out), {"reward": "et_agent"})
+    name = "ET-Agent's reward"
+    job(name, "rewards", FAMILY[0], folder=str(out))
+    jobs[name] |= {"responses": RESPONSES, "rollouts": ROLLOUTS}
     job("weights that are no whole numbers", "fractions", FAMILY[0])
     return jobs, wanted
 
@@ -86,6 +106,9 @@ def compare(
         if job["what"] == "fractions":
             result[name] = rows[0]
             faults += [] if rows[0]["sum"] == 6.0 else [f"{name}: {rows[0]}"]
+        elif job["what"] == "rewards":
+            result[name], wrong = of_rewards(job["responses"], rows)
+            faults += [f"{name}: {wrong} rewards differ"] if wrong else []
         elif job["what"] == "own":
             result[name] = of_own(wanted[name], rows)
         else:
@@ -108,6 +131,28 @@ def of_rl(fields: dict[str, Any], row: dict[str, Any]) -> bool:
         and row["index"] == fields["extra_info"]["index"]
         and (row["right"], row["wrong"]) == (1.0, 0.0)
     )
+
+
+def of_rewards(
+    responses: list[dict[str, Any]], rows: list[dict[str, Any]]
+) -> tuple[dict[str, Any], int]:
+    """What our own reward gives for the same responses, and how many of verl's differ."""
+    rollouts = []
+    for response, row in zip(responses, rows, strict=True):
+        truth = response["truth"]
+        answers = truth if truth.startswith("[") else json.dumps([truth])
+        run = Trajectory(
+            task=Task(answers=answers, dataset=response["source"]),
+            steps=[Step(source="agent", kind="llm_turn", text=response["text"])],
+        )
+        rollouts.append(FinishedRollout(response["group"], run, response_tokens=row["tokens"]))
+    stage = RewardStage(responses[0]["step"], STEPS)
+    wanted = EtAgentReward(EtAgentSettings(form="tags"))(rollouts, stage)
+    wrong = sum(
+        reward is None or abs(reward - row["reward"]) > 1e-9
+        for reward, row in zip(wanted, rows, strict=True)
+    )
+    return {"rows": len(rows), "rewards": [round(row["reward"], 4) for row in rows]}, wrong
 
 
 def of_sft(fields: dict[str, Any], row: dict[str, Any]) -> bool:

@@ -153,7 +153,58 @@ def fractions(job: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"sum": float(masked_sum(values, mask))}]
 
 
-WORK = {"rl": rows_of_rl, "sft": rows_of_sft, "own": rows_of_own, "fractions": fractions}
+def rewards_of(job: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the reward manager beside the rows gives for responses, run as verl runs it."""
+    import asyncio
+
+    from omegaconf import open_dict
+    from verl.trainer.ppo.reward import load_reward_manager
+
+    config = config_of(Path(job["folder"]), "ppo_trainer")
+    with open_dict(config):
+        config.actor_rollout_ref.rollout.n = job["rollouts"]
+    tokenizer = tokenizer_of(job)
+    given = [_response(tokenizer, response) for response in job["responses"]]
+
+    async def work() -> list[dict[str, Any]]:
+        manager = load_reward_manager(config, tokenizer)
+        return list(await asyncio.gather(*(manager.run_single(data) for data in given)))
+
+    lengths = [int(data.batch["attention_mask"].sum()) - 1 for data in given]
+    return [
+        {"reward": result["reward_score"], "tokens": length}
+        for result, length in zip(asyncio.run(work()), lengths, strict=True)
+    ]
+
+
+def _response(tokenizer: Any, response: dict[str, Any]) -> Any:
+    """A response as verl's agent loop hands it to a reward manager."""
+    import numpy as np
+    import torch
+    from tensordict import TensorDict
+    from verl import DataProto
+
+    ids = torch.tensor([tokenizer.encode(response["text"], add_special_tokens=False)])
+    mask = torch.ones(1, 1 + ids.shape[1], dtype=torch.int64)
+    rows = {"prompts": torch.tensor([[1]]), "responses": ids, "attention_mask": mask}
+    columns = {
+        "uid": response["group"],
+        "data_source": response["source"],
+        "reward_model": {"style": "rule", "ground_truth": response["truth"]},
+        "extra_info": {"split": "train", "index": 1},
+        "tool_extra_fields": {"min_global_steps": response["step"]},
+    }
+    others = {name: np.array([value], dtype=object) for name, value in columns.items()}
+    return DataProto(batch=TensorDict(rows, batch_size=1), non_tensor_batch=others)
+
+
+WORK = {
+    "rl": rows_of_rl,
+    "sft": rows_of_sft,
+    "own": rows_of_own,
+    "fractions": fractions,
+    "rewards": rewards_of,
+}
 
 
 if __name__ == "__main__":

@@ -173,7 +173,7 @@ def train(
     store: PathText | Store | None,
     out: PathText,
     *,
-    method: Literal["sft", "dpo", "kto", "grpo"] | None = None,
+    method: Literal["sft", "dpo", "kto", "grpo", "reward"] | None = None,
     model: PathText | None = None,
     config: PathText | Mapping[str, Any] | None = None,
     settings: Sequence[str] | Mapping[str, Any] = (),
@@ -206,6 +206,7 @@ def train(
     from adp.trainers.config_file import read_config
     from adp.trainers.run import TrainOptions
     from adp.trainers.run import train as run
+    from adp.workflows.training_suite import SCORING, with_suite
     from adp_schema.verification import verified
 
     changes, more = ((), settings) if isinstance(settings, Mapping) else (settings, {})
@@ -218,4 +219,5 @@ def train(
         }
         named = {place: value for place, value in given.items() if value is not None}
         chosen, _ = read_config(config, changes, named)
-        return run(chosen, os.fspath(out), TrainOptions(**options))
+        chosen = with_suite(chosen)
+        return run(chosen, os.fspath(out), TrainOptions(**options, scoring=SCORING))

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from adp.cli.collect_list import list_kinds, list_tools
 from adp.cli.collect_screen import CollectScreen
-from adp.cli.collect_summary import remarks_of, say_branches, say_tasks, summary
+from adp.cli.collect_summary import (
+    remarks_of,
+    say_branches,
+    say_branching,
+    say_tasks,
+    summary,
+)
 from adp.cli.options import JsonReport
 from adp.cli.rollout_options import (
     Again,
@@ -21,14 +27,7 @@ from adp.cli.rollout_options import (
     Unsafe,
 )
 from adp.cli.text import epilog, nothing_new, print_json, stdout_to_stderr
-from adp.rollouts.collecting.collect import collect_now
-from adp.rollouts.collecting.offered_tools import closed, made
-from adp.rollouts.collecting.run_file import kind_facts
-from adp.rollouts.collecting.settings import CollectSettings
-from adp.rollouts.collecting.tasks import own_tasks, read_tasks
-from adp.rollouts.experts.spec import cast_of
-from adp.rollouts.policy import POLICIES
-from adp.rollouts.spec import load, load_environment
+from adp.rollouts.collecting.collect_options import CollectOptions, prepare_collect
 from adp_schema.errors import UsageError
 
 EPILOG = epilog(
@@ -54,6 +53,14 @@ ExpertMode = Annotated[
     typer.Option(
         metavar="M",
         help="An expert beside the policy: none, ground_truth, random or informed, with settings.",
+    ),
+]
+Branching = Annotated[
+    str | None,
+    typer.Option(
+        metavar="B",
+        help="Let attempts branch where the model is unsure: arpo, or key=value,... "
+        "(initial, beam, probability, entropy_weight, call_limit, ...).",
     ),
 ]
 Number = Annotated[int, typer.Option("--n", min=1, help="Attempts at each task.")]
@@ -105,6 +112,7 @@ def collect(
     n: Number = 1,
     concurrency: AtOnce = 64,
     expert_mode: ExpertMode = None,
+    branching: Branching = None,
     seed: Seed = 0,
     split: Split = None,
     dataset: Dataset = None,
@@ -132,78 +140,61 @@ def collect(
     code is 12.
     """
     if listed:
-        if env is None:
-            list_kinds(as_json=as_json)
-        else:
-            list_tools(env, tasks, as_json=as_json)
-        return
+        return _list(env, tasks, as_json=as_json)
     if env is None or policy is None or out is None:
         raise UsageError("give --env, --policy and -o; adp collect --list shows what there is")
-    limits = {
-        "max_turns": max_turns,
-        "max_calls": max_calls,
-        "max_tokens": max_tokens,
-        "max_seconds": max_seconds,
-    }
-    given = {
-        "dataset": dataset,
-        "seed": seed,
-        "limits": {name: value for name, value in limits.items() if value is not None},
-        "timed": not no_times,
-        "n": n,
-        "concurrency": concurrency,
-        "totals": {"tokens": total_tokens, "cost": total_cost, "seconds": total_seconds},
-        "max_failures": max_failures,
-        "retry_failed": retry_failed,
-        "since": since or (),
-        "seal": seal,
-    }
-    what = {"env": env, "policy": policy, "tasks": tasks, "split": split, "expert": expert_mode}
+    options = CollectOptions(
+        env=env,
+        policy=policy,
+        tasks=tasks,
+        split=split,
+        expert_mode=expert_mode,
+        branching=branching,
+        n=n,
+        concurrency=concurrency,
+        seed=seed,
+        dataset=dataset,
+        max_turns=max_turns,
+        max_calls=max_calls,
+        max_tokens=max_tokens,
+        max_seconds=max_seconds,
+        total_tokens=total_tokens,
+        total_cost=total_cost,
+        total_seconds=total_seconds,
+        max_failures=max_failures,
+        retry_failed=retry_failed,
+        no_times=no_times,
+        unsafe_python=unsafe_python,
+    )
     with nothing_new(as_json=as_json):
-        _collect(what, out, given, unsafe_python=unsafe_python, as_json=as_json)
+        _collect(options, out, since or [], seal, as_json=as_json)
+
+
+def _list(env: str | None, tasks: str | None, *, as_json: bool) -> None:
+    if env is None:
+        list_kinds(as_json=as_json)
+    else:
+        list_tools(env, tasks, as_json=as_json)
 
 
 def _collect(
-    what: dict[str, Any], out: str, given: dict[str, Any], *, unsafe_python: bool, as_json: bool
+    options: CollectOptions, out: str, since: list[str], seal: bool | None, *, as_json: bool
 ) -> None:
     with stdout_to_stderr(wanted=as_json):
-        kind, about = load_environment(what["env"], unsafe_python=unsafe_python)
-        policy_kind, policy_about = load(POLICIES, what["policy"])
-        tasks = what["tasks"] or own_tasks(kind)
-        result = read_tasks(tasks, kind, about, split=what["split"])
-        if not what["tasks"]:
-            result.notes.append("made by the environment; choose others with --tasks")
-        cast = cast_of(policy := policy_kind.make(policy_about), what["expert"])
-        first = made(kind, about)
-        if cast.assistance is not None:
-            result.leave(*cast.able(result.tasks, first))
-        closed(first)
+        prepared = prepare_collect(options)
+        result, settings = prepared.tasks, prepared.settings
         if not as_json:
-            say_tasks(result, tasks)
-        facts = {
-            "environment": kind_facts(kind.name, about),
-            "policy": kind_facts(policy_kind.name, policy_about),
-            **cast.facts,
-        }
-        given |= {"environment": kind.name, "policy": policy.name, "facts": {"made_with": facts}}
-        settings = CollectSettings.model_validate(given).within(first)
+            say_tasks(result, prepared.tasks_text)
         with CollectScreen(out, quiet=as_json) as screen:
-            report = collect_now(
-                out,
-                lambda: kind.make(about),
-                cast.actors,
-                result.tasks,
-                settings,
-                watch=screen.show,
-                policies=cast.policies,
-            )
-    remarks = remarks_of(report, given["totals"]["cost"])
+            report = prepared.run(out, since=since, seal=seal, watch=screen.show)
+    remarks = remarks_of(report, options.total_cost)
     if as_json:
         refused = {"records": result.records, "refused": result.refused, "reasons": result.reasons}
         head = {"store": out, "tasks": refused, "notes": [*result.notes, *remarks]}
         print_json({**head, **report.plain()})
     else:
-        if cast.assistance is not None:
+        if prepared.cast.assistance is not None:
             say_branches(out)
-        summary(report, out, (len(result.tasks), settings.n), remarks, settings.since)
+        say_branching(report)
+        summary(report, out, (len(result.tasks), settings.n), remarks, since)
     report.check()

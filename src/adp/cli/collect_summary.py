@@ -40,6 +40,20 @@ def say_branches(out: str) -> None:
         )
 
 
+def say_branching(report: CollectReport) -> None:
+    """Say how the attempts in a store began, where they branch."""
+    counts = report.branching
+    if counts is None:
+        return
+    refused = counts["forks_refused"]
+    say(
+        f"branching: {counted(counts['groups'], 'group')} = {counts['initial']:,} initial + "
+        f"{counted(counts['branches'], 'branch', 'branches')} + "
+        f"{counted(counts['refills'], 'refill')}"
+        + (f"; {counted(refused, 'branch', 'branches')} refused by the world" if refused else "")
+    )
+
+
 def remarks_of(report: CollectReport, cost: float | None) -> list[str]:
     """What else there is to say about a run.
 

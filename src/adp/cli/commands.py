@@ -31,10 +31,18 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Train": {
         "tokens": ("adp.cli.tokens:tokens", "Count the tokens of a store, and those trained."),
-        "train": ("adp.cli.train:app", "Train a model on a store: SFT, DPO, KTO, GRPO."),
+        "train": (
+            "adp.cli.train:app",
+            "Train a model on a store: SFT, DPO, KTO, GRPO, reward models.",
+        ),
+        "loop": ("adp.cli.loop:loop", "Do rounds of collecting, selecting, training, evaluating."),
         "merge-adapter": (
             "adp.cli.merge_adapter:merge_adapter",
             "Put an adapter into its model, and save that.",
+        ),
+        "push-model": (
+            "adp.cli.push_model:push_model",
+            "Push what a training made to the Hugging Face Hub.",
         ),
     },
     "Evaluate": {
@@ -42,8 +50,16 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "adp.cli.collect:collect",
             "Let a policy act in an environment; a store of episodes.",
         ),
+        "evolve": (
+            "adp.cli.evolve:evolve",
+            "Make new trajectories of those of a store, in rounds.",
+        ),
         "eval": ("adp.cli.evaluate:evaluate", "Run a suite: collect, score, print the figures."),
         "score": ("adp.cli.score:score", "Score the trajectories of a store."),
+        "serve-search": (
+            "adp.cli.serve_search:serve_search",
+            "Serve a search over documents to environments.",
+        ),
     },
     "Extend": {
         "conformance": (
@@ -83,7 +99,7 @@ VERIFYING = frozenset(
             "curate",
             "train",
         ),
-        *("tokens", "collect", "eval", "score", "report"),
+        *("tokens", "collect", "evolve", "eval", "score", "report", "loop"),
     }
 )
 """Commands that make a store or files from what they read in stores, so that they hash all of it

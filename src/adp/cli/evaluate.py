@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -30,9 +30,10 @@ from adp.cli.text import (
     say,
     stdout_to_stderr,
 )
-from adp.eval.evaluate import Evaluated, EvaluateOptions, read_bounds
+from adp.eval.eval_options import EvalOptions
+from adp.eval.evaluate import Evaluated, failed_bounds, read_bounds
 from adp.eval.evaluate import evaluate as run
-from adp.eval.suite import SUITES, read_suite
+from adp.eval.suite import SUITES
 from adp_schema.errors import FindingsError, UsageError
 
 EPILOG = epilog(
@@ -101,30 +102,33 @@ def evaluate(
         return
     if suite is None or policy is None or out is None:
         raise UsageError("give --suite, --policy and -o; adp eval --list shows the suites")
-    collect: dict[str, Any] = {
-        "concurrency": concurrency,
-        "max_failures": max_failures,
-        "retry_failed": retry_failed,
-        "timed": not no_times,
-        "dataset": dataset,
-    }
-    collect |= {name: value for name, value in (("n", n), ("seed", seed)) if value is not None}
-    changes = {key: value for key, value in (("environment", env), ("tasks", tasks)) if value}
+    given = EvalOptions.model_validate(
+        {
+            "suite": suite,
+            "policy": policy,
+            "env": env,
+            "tasks": tasks,
+            "with": tuple(scorers or ()),
+            "n": n,
+            "limit": limit,
+            "concurrency": concurrency,
+            "seed": seed,
+            "dataset": dataset,
+            "max_failures": max_failures,
+            "retry_failed": retry_failed,
+            "no_times": no_times,
+            "unsafe_python": unsafe_python,
+            "min": read_bounds(least or []),
+            "max": read_bounds(most or []),
+        }
+    )
     with (
         stdout_to_stderr(wanted=as_json),
         CollectScreen(out, quiet=as_json) as screen,
         progress_bar("scoring", "trajectories", quiet=as_json) as progress,
     ):
-        options = EvaluateOptions(
-            collect=collect,
-            limit=limit,
-            scorers=scorers or [],
-            minimum=read_bounds(least or []),
-            maximum=read_bounds(most or []),
-            unsafe_python=unsafe_python,
-        )
-        chosen = read_suite(suite).model_copy(update=changes)
-        result = run(chosen, policy, out, options, watch=screen.show, progress=progress)
+        options = given.options()
+        result = run(given.chosen(), policy, out, options, watch=screen.show, progress=progress)
     show(result, out, as_json=as_json)
     check(result, out)
     result.collected.check()
@@ -186,12 +190,6 @@ def check(value: Evaluated, out: str) -> None:
     Raises:
         FindingsError: a bound does not hold.
     """
-    wrong = [gate for gate in value.gates if not gate.holds]
-    if wrong:
-        text = ", ".join(
-            f"{gate.figure} is undefined ({gate.reason})"
-            if gate.value is None
-            else f"{gate.figure} is {gate.value:.4g}, not {gate.bound} {gate.limit:g}"
-            for gate in wrong
-        )
-        raise FindingsError(f"{text}; see what failed with: adp report eval {out}")
+    fault = failed_bounds(value.gates)
+    if fault is not None:
+        raise FindingsError(f"{fault}; see what failed with: adp report eval {out}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Annotated
 
@@ -14,14 +13,10 @@ from adp.cli.options import JsonReport, NamesOfTools, StorePath
 from adp.cli.text import counted, epilog, print_json, progress_bar, say
 from adp.converters.branches import LONELY
 from adp.converters.export import ExportReport
-from adp.converters.export import export as write
 from adp.converters.records import NOTHING
-from adp.converters.registry import formats
-from adp.core.code_files import unknown_item
-from adp.core.input_files import read_text
-from adp.trainers.export.registry import exporters, is_exporter
-from adp.trainers.export.run import export_rows
-from adp_schema.errors import UsageError
+from adp.trainers.export.registry import is_exporter
+from adp.trainers.export.run import RowsReport
+from adp.workflows.exporting import ExportOptions, export_store
 from adp_schema.store import Store
 
 EPILOG = epilog("adp export my_store --to openai_chat -o chats", 2, 4, 5, 10)
@@ -93,39 +88,32 @@ def export(
     on it. Where a trainer cannot mark single steps, the export is refused, or each step gets a
     row of its own: --set expand=true.
     """
+    options = ExportOptions.model_validate(
+        {
+            "to": to,
+            "model": model,
+            "set": tuple(settings or ()),
+            "system_prompt": system_prompt,
+            "tool_names": tool_names,
+            "structured": structured,
+            "branches": tuple(branches or ()),
+            "no_branches": no_branches,
+            "flavour": flavour,
+            "single": single,
+            "strict": strict,
+        }
+    )
     store = Store.open(path)
-    if no_branches and branches:
-        raise UsageError("--branches and --no-branches exclude each other")
-    if is_exporter(to):
-        if flavour is not None or single is not None or structured:
-            words = "--flavour, --single and --structured"
-            raise UsageError(f"{to} is for a trainer; leave out {words}")
-        given = [*(settings or []), *_prompt_setting(system_prompt)]
-        given += [f"tool_names={tool_names}"] if tool_names else []
-        asked = (store, to, out, given, model, branches or [])
-        _rows(*asked, strict=strict, as_json=as_json)
-        return
-    if ":" not in to and to not in formats:
-        raise UsageError(unknown_item("format or exporter", to, [*formats, *exporters]))
-    if model is not None or settings or system_prompt is not None:
-        raise UsageError(f"{to} is for no trainer; leave out --model, --set and --system-prompt")
-    if branches and branches != ["rows"]:
-        raise UsageError(f"{to} is for no trainer, where --branches takes the word rows alone")
-    with progress_bar("exporting", "trajectories", quiet=as_json) as progress:
-        report = write(
-            store, to, out, flavour=flavour, single=single, strict=strict,
-            branches=True if branches else False if no_branches else None,
-            tool_names=tool_names, structured=structured, progress=progress,
-        )  # fmt: skip
+    options.check()
+    unit = "" if is_exporter(to) else "trajectories"
+    with progress_bar("exporting", unit, quiet=as_json) as progress:
+        report = export_store(store, out, options, progress)
     if as_json:
         print_json(asdict(report))
+    elif isinstance(report, RowsReport):
+        _show_rows(report, out)
     else:
         _show(report, out, no_branches=no_branches)
-
-
-def _prompt_setting(path: str | None) -> list[str]:
-    """The option of a harness's exporter that a file of text is."""
-    return [] if path is None else [f"system_prompt={json.dumps(read_text(path))}"]
 
 
 def _show(report: ExportReport, out: str, *, no_branches: bool) -> None:
@@ -146,29 +134,8 @@ def _show(report: ExportReport, out: str, *, no_branches: bool) -> None:
         say(f"next: {report.next}{first}")
 
 
-def _rows(
-    store: Store,
-    to: str,
-    out: str,
-    settings: list[str],
-    model: str | None,
-    branches: list[str],
-    *,
-    strict: bool,
-    as_json: bool,
-) -> None:
-    """Write the file of a trainer."""
-    with progress_bar("exporting", "", quiet=as_json) as progress:
-        report = export_rows(
-            *(store, to, out, settings),
-            model=model,
-            branches=branches,
-            progress=progress,
-            strict=strict,
-        )
-    if as_json:
-        print_json(asdict(report))
-        return
+def _show_rows(report: RowsReport, out: str) -> None:
+    """Say how much of a store is in the file of a trainer."""
     unit = "trained steps" if report.unit == "steps" else report.unit
     trained = f"{report.in_rows:,} of {report.in_store:,} {unit}"
     say(f"{counted(report.rows, 'row')} under {out}: {trained}")

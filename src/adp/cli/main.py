@@ -33,9 +33,11 @@ UNEXPECTED = 70
 
 _GOES_ON = {
     "collect": "the same call goes on, with the episodes that are not whole yet",
+    "evolve": "the same call goes on, with what is not there yet",
     "eval": "the same call goes on, with the episodes that are not whole yet",
     "train": "the same call with --resume goes on from the last checkpoint, if there is one",
     "seal": "the same call goes on",
+    "loop": "the same call goes on",
 }
 """Command -> what to do after Ctrl-C, at whatever moment it came."""
 

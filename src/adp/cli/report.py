@@ -85,6 +85,14 @@ def evaluations(
         list[str] | None,
         typer.Option(metavar="FOLDER", help="Where the scores of each store are, if not in it."),
     ] = None,
+    radar: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FIGURE",
+            help="Figures of the profile: [LABEL=][SCORER.]FIGURE, with :less where less is "
+            "better. ET-Agent's five else.",
+        ),
+    ] = None,
     examples: Annotated[
         int, typer.Option(min=0, max=100, metavar="NUMBER", help="Failures to show of each run.")
     ] = 3,
@@ -99,7 +107,7 @@ def evaluations(
     """
 
     def make() -> Report:
-        options = EvaluationOptions(name, examples, baseline, scores or ())
+        options = EvaluationOptions(name, examples, baseline, scores or (), radar or ())
         with progress_bar("counting", "runs", quiet=False) as progress:
             stores = [Store.open(path) for path in paths]
             return Report(evaluation(stores, options, progress))

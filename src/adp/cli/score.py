@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,15 +13,13 @@ from adp.cli.text import console, counted, epilog, print_json, print_table, prog
 from adp.eval.metrics import folded
 from adp.eval.scorer import SCORERS, Figure
 from adp.eval.scoring import (
-    References,
     ScoreOptions,
     ScoreReport,
     choose,
     label,
     score_store,
 )
-from adp.eval.scoring.references import from_store, from_tasks, references
-from adp.rollouts.collecting.task_files import read_task_file
+from adp.eval.scoring.given_references import given_references
 from adp_schema.errors import UsageError
 from adp_schema.store import Store
 
@@ -51,7 +48,7 @@ def score(
         typer.Option("-o", "--out", metavar="FOLDER", help="Put the scores here, not beside it."),
     ] = None,
     branches: Annotated[
-        bool, typer.Option("--branches", help="Score branches too; they are no attempts in pass@k.")
+        bool, typer.Option("--branches", help="Score other branches too; they are no attempts in pass@k.")
     ] = False,
     concurrency: Annotated[
         int, typer.Option(min=1, help="Requests of a judge that run at once.")
@@ -74,30 +71,13 @@ def score(
         raise UsageError("name scorers: --with NAME,NAME; adp score --list shows them")
     chosen = choose(scorers)
     store = Store.open(path)
-    options = ScoreOptions(out, right(reference, tasks), branches, concurrency)
+    options = ScoreOptions(out, given_references(reference, tasks), branches, concurrency)
     with progress_bar("scoring", "trajectories", quiet=False) as progress:
         report = score_store(store, chosen, options, progress)
     if as_json:
         print_json(asdict(report))
     else:
         show(report)
-
-
-def right(reference: str | None, tasks: str | None) -> References | None:
-    """What is right, besides what the store says.
-
-    Raises:
-        UsageError: it is given twice.
-    """
-    if reference is not None and tasks is not None:
-        raise UsageError("--reference and --tasks exclude each other")
-    if reference is not None:
-        return from_store(Store.open(reference))
-    if tasks is None:
-        return None
-    if Path(tasks).is_file():
-        return references(Path(tasks).name, read_task_file(Path(tasks), None).tasks)
-    return from_tasks(Store.open(tasks))
 
 
 def list_scorers(*, as_json: bool) -> None:

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from adp.cli.push_model import push_run
 from adp.cli.text import counted, epilog, print_json, progress_bar, say
 from adp.rendering.spans import MORE_ROWS
-from adp.trainers.config import TrainConfig
+from adp.trainers.config import ABSENT, TrainConfig
 from adp.trainers.config_file import read_config
 from adp.trainers.method import TrainingPlan
 from adp.trainers.precision import Precision
 from adp.trainers.readers.mapping import MappedConfig
 from adp.trainers.run import Trained, TrainOptions, plan_run, train
-from adp_schema.errors import UsageError
+from adp.workflows.push_model import check_push, push_model
+from adp.workflows.training_suite import SCORING, with_suite
+from adp_schema.errors import HubError, UsageError
 
 app = typer.Typer(
     name="train",
-    help="Train a model on a store: SFT, DPO, KTO, GRPO.",
+    help="Train a model on a store: SFT, DPO, KTO, GRPO, reward models.",
     epilog=epilog("adp train sft dataset --model tiny -o run", 2, 3, 4, 5, 10, 11),
     add_completion=False,
     rich_markup_mode=None,
@@ -58,16 +62,45 @@ LaunchOption = Annotated[
 ZeroOption = Annotated[
     int | None, typer.Option("--zero", metavar="2|3", help="DeepSpeed's ZeRO; not tested.")
 ]
+FsdpOption = Annotated[
+    bool, typer.Option("--fsdp", help="Split the model by FSDP2; not tested on GPUs.")
+]
 DryOption = Annotated[
     bool, typer.Option("--dry-run", help="Print what would be trained, and stop.")
 ]
 PythonOption = Annotated[
     bool,
-    typer.Option("--allow-python", help="Let rewards be Python functions: module:function."),
+    typer.Option(
+        "--allow-python",
+        help="Let rewards be Python functions, module:function, and an environment FILE.py:NAME.",
+    ),
+]
+EnvOption = Annotated[
+    str | None,
+    typer.Option(
+        "--env",
+        "-e",
+        metavar="E",
+        help="Let the model act in this environment: NAME[:key=value,...]; for grpo.",
+    ),
+]
+TasksOption = Annotated[
+    str | None,
+    typer.Option(
+        "--tasks",
+        "-t",
+        metavar="T",
+        help="Tasks of --env: a file, a store, or SPLIT:COUNT[:SEED]; by default train:100.",
+    ),
 ]
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="Stop when a row lacks something of the store.")
 ]
+PushOption = Annotated[
+    str | None,
+    typer.Option("--push", metavar="OWNER/NAME", help="Push the result to the Hub; private."),
+]
+PublicOption = Annotated[bool, typer.Option("--public", help="With --push: let everybody see it.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the record as JSON.")]
 
 
@@ -83,21 +116,71 @@ def _command(method: str, summary: str) -> None:
         resume: ResumeOption = False,
         launch: LaunchOption = None,
         zero: ZeroOption = None,
+        fsdp: FsdpOption = False,
         dry_run: DryOption = False,
         allow_python: PythonOption = False,
         strict: StrictOption = False,
+        push: PushOption = None,
+        public: PublicOption = False,
         as_json: JsonOption = False,
     ) -> None:
-        given = {
-            "method": method,
-            "data.store": store,
-            "model.model_name_or_path": model,
-            "launch.processes": launch,
-            "launch.zero": zero,
-        }
-        more = {path: value for path, value in given.items() if value is not None}
-        _train(config, settings or [], more, out, (resume, dry_run, as_json, allow_python, strict))
+        more = _given(method, store, model, (launch, zero, fsdp or None))
+        switches = (resume, dry_run, as_json, allow_python, strict)
+        _train(config, settings or [], more, out, switches, (push, public))
 
+    _add(command, method, summary)
+
+
+def _acting_command(method: str, summary: str) -> None:
+    """Make the command of a method whose model may act in an environment."""
+
+    def command(
+        store: StoreArgument = None,
+        config: ConfigOption = None,
+        model: ModelOption = None,
+        env: EnvOption = None,
+        tasks: TasksOption = None,
+        out: OutOption = None,
+        settings: SetOption = None,
+        resume: ResumeOption = False,
+        launch: LaunchOption = None,
+        zero: ZeroOption = None,
+        fsdp: FsdpOption = False,
+        dry_run: DryOption = False,
+        allow_python: PythonOption = False,
+        strict: StrictOption = False,
+        push: PushOption = None,
+        public: PublicOption = False,
+        as_json: JsonOption = False,
+    ) -> None:
+        more = _given(method, store, model, (launch, zero, fsdp or None))
+        acting = {"grpo.environment.name": env, "grpo.environment.tasks": tasks}
+        more |= {path: value for path, value in acting.items() if value is not None}
+        switches = (resume, dry_run, as_json, allow_python, strict)
+        _train(config, settings or [], more, out, switches, (push, public))
+
+    _add(command, method, summary)
+
+
+def _given(
+    method: str,
+    store: str | None,
+    model: str | None,
+    launch: tuple[int | None, int | None, bool | None],
+) -> dict[str, Any]:
+    """What stands in the place of the configuration's, by its path there."""
+    values = {
+        "method": method,
+        "data.store": store,
+        "model.model_name_or_path": model,
+        "launch.processes": launch[0],
+        "launch.zero": launch[1],
+        "launch.fsdp": launch[2],
+    }
+    return {path: value for path, value in values.items() if value is not None}
+
+
+def _add(command: Callable[..., None], method: str, summary: str) -> None:
     command.__doc__ = (
         f"{summary}\n\nBefore it starts it prints rows, tokens, what was dropped and the steps to "
         "come. OUT gets the adapter, a record of the run, the log and the curve of the loss. "
@@ -112,7 +195,8 @@ _EXAMPLES = {
     "sft": "adp train sft dataset --model tiny -o run",
     "dpo": "adp train dpo --config train.yaml --set dpo.beta=0.2 -o run",
     "kto": "adp train kto --config train.yaml -o run",
-    "grpo": "adp train grpo --config train.yaml -o run",
+    "reward": "adp train reward pairs --model tiny -o run",
+    "grpo": "adp train grpo --env toolworld --tasks train:200 --model out/model -o run",
 }
 
 
@@ -122,9 +206,13 @@ def _train(
     more: dict[str, Any],
     out: str | None,
     switches: tuple[bool, bool, bool, bool, bool],
+    pushed: tuple[str | None, bool],
 ) -> None:
     resume, dry_run, as_json, allow_python, strict = switches
+    if pushed[0] is not None:
+        check_push(pushed[0], public=pushed[1])
     config, other = read_config(path, settings, more)
+    config = with_suite(config)
     if other is not None and not as_json:
         _say_mapped(other, path or "")
     target = out or config.output_dir
@@ -135,7 +223,9 @@ def _train(
         progress_bar("training", "steps", quiet=as_json) as steps,
     ):
         if dry_run:
-            plan = plan_run(config, progress, allow_python=allow_python, strict=strict)
+            plan = plan_run(
+                config, progress, allow_python=allow_python, strict=strict, scoring=SCORING
+            )
         else:
 
             def begin(plan: TrainingPlan) -> None:
@@ -144,7 +234,9 @@ def _train(
 
             words = ["adp", *sys.argv[1:]]
             on_plan = None if as_json else begin
-            options = TrainOptions(resume, words, not as_json, on_plan, allow_python, steps, strict)
+            options = TrainOptions(
+                resume, words, not as_json, on_plan, allow_python, steps, strict, SCORING
+            )
             done = train(config, str(target), options, progress)
     if dry_run:
         if as_json:
@@ -155,6 +247,22 @@ def _train(
         print_json({**(done.record or {}), **_mapped(other)})
     else:
         _say_done(done, str(target))
+    if pushed[0] is not None:
+        _push(str(target), pushed[0], public=pushed[1], quiet=as_json)
+
+
+def _push(target: str, repo: str, *, public: bool, quiet: bool) -> None:
+    """Push what was trained; when that fails, it is said how to do it without training again."""
+    try:
+        if quiet:
+            push_model(target, repo, public=public)
+        else:
+            push_run(target, repo, public=public)
+    except HubError as error:
+        raise HubError(
+            f"{error}; what was trained is in {target}, and this pushes it: "
+            f"adp push-model {target} {repo}{' --public' if public else ''}"
+        ) from error
 
 
 def _say_mapped(mapped_config: MappedConfig, path: str) -> None:
@@ -179,7 +287,13 @@ def _say_plan(config: TrainConfig, plan: TrainingPlan) -> None:
         what = "an adapter, further"
     made = " (a toy that is made here; --model names another)" if config.is_tiny else ""
     say(f"model {config.model.model_name_or_path}{made}: {what}")
-    if config.method == "grpo":
+    if config.method == "grpo" and config.grpo.environment is not None:
+        say(
+            f"{counted(plan.rows, 'task')} in {config.grpo.environment.name}: "
+            f"{config.grpo.num_generations} episodes of each on one world; the first prompt has "
+            f"{counted(plan.longest, 'token')}"
+        )
+    elif config.method == "grpo":
         say(
             f"{counted(plan.rows, 'prompt')}: {plan.tokens:,} tokens; the longest has "
             f"{plan.longest:,}; {config.grpo.num_generations} answers to each"
@@ -197,7 +311,15 @@ def _say_plan(config: TrainConfig, plan: TrainingPlan) -> None:
 def _say_rest(config: TrainConfig, plan: TrainingPlan) -> None:
     if plan.eval_rows:
         say(f"{counted(plan.eval_rows, 'row')} to measure the loss on")
+    if config.evaluate is not None:
+        section = config.evaluate
+        kept = ", and the best model is kept" if section.keep_best else ""
+        say(
+            f"tried on {section.env} every {counted(section.every_steps, 'step')}: "
+            f"{section.metric} is watched{kept}"
+        )
     unit = {"sft": " steps", "dpo": " pairs"}.get(config.method, "")
+    unit = " tasks" if config.grpo.environment is not None else unit
     for reason, count in sorted(plan.dropped.items()):
         say(f"dropped {count:,}{unit}: {reason}")
     for note, count in sorted(plan.notes.items()):
@@ -207,11 +329,14 @@ def _say_rest(config: TrainConfig, plan: TrainingPlan) -> None:
     batch = training.per_device_train_batch_size * training.gradient_accumulation_steps
     many = f" on {launch.processes} processes" if launch.processes > 1 else ""
     zero = f", ZeRO-{launch.zero}" if launch.zero else ""
+    zero = ", FSDP2 (not tested on GPUs)" if launch.fsdp else zero
     say(
         f"{counted(plan.steps, 'step')} of {batch * launch.processes} rows{many}{zero}, "
         f"learning rate {config.learning_rate:g}"
     )
     say(Precision.from_plain(plan.precision).sentence())
+    for warning in plan.warnings:
+        say(f"warning: {warning}")
 
 
 def _say_done(done: Trained, out: str) -> None:
@@ -224,8 +349,16 @@ def _say_done(done: Trained, out: str) -> None:
                 f"{measured if what == 'loss' else ''} after {counted(result['steps'], 'step')}"
             )
             break
+    best = result.get("best")
+    if best:
+        kept = f": {out}/{best['folder']}" if "folder" in best else ""
+        say(f"best {best['metric']} {best['value']:.4g} at step {best['step']:,}{kept}")
+    if "stopped_early" in result:
+        say(f"stopped early: {result['stopped_early']}")
     what = "adapter" if (Path(out) / "adapter").exists() else "model"
     say(f"{what}: {out}/{what}; record: {out}/run.json")
+    if (Path(out) / "rollouts").exists():
+        say(f"episodes: {out}/rollouts; adp stats {out}/rollouts")
     if what == "adapter":
         say(f"next: adp merge-adapter {out} -o MERGED")
 
@@ -233,4 +366,11 @@ def _say_done(done: Trained, out: str) -> None:
 _command("sft", "Train on the agent's own steps (supervised fine-tuning).")
 _command("dpo", "Train on pairs: prefer the better side (direct preference optimisation).")
 _command("kto", "Train on good and bad trajectories that are no pairs (KTO).")
-_command("grpo", "Train on the model's own answers, by rewards (GRPO).")
+_command("reward", "Train a reward model on pairs: a number for a conversation.")
+_acting_command("grpo", "Train on the model's own answers or episodes, by rewards (GRPO).")
+
+
+@app.command("ppo", hidden=True)
+def ppo() -> None:
+    """Say what there is in place of PPO."""
+    raise UsageError(f"there is no ppo here: {ABSENT['ppo']}")

@@ -28,6 +28,7 @@ _MODULE_NAME = re.compile(r"(?P<place>[A-Za-z_]\w*):(?P<name>[A-Za-z_]\w*)")
 
 
 _in_data: ContextVar[bool] = ContextVar("in_data", default=False)
+_no_code: ContextVar[str] = ContextVar("no_code", default="")
 
 
 @contextmanager
@@ -35,9 +36,24 @@ def data_names_no_code() -> Iterator[None]:
     """Refuse names of code in this block, because what is looked up was read in data."""
     token = _in_data.set(True)
     try:
-        yield
+        with no_code("data must not; name it in the call instead"):
+            yield
     finally:
         _in_data.reset(token)
+
+
+@contextmanager
+def no_code(why: str) -> Iterator[None]:
+    """Refuse names of code in this block.
+
+    Args:
+        why: the end of the sentence that says so.
+    """
+    token = _no_code.set(why)
+    try:
+        yield
+    finally:
+        _no_code.reset(token)
 
 
 def refuse_in_data(text: str) -> None:
@@ -64,8 +80,8 @@ def load_code(text: str) -> tuple[Any, Path | None]:
         InputError: there is no such file.
         UsageError: the text has another form, the code cannot be imported, or has no such name.
     """
-    if _in_data.get():
-        raise UsageError(f"'{text}' names code, and data must not; name it in the call instead")
+    if why := _no_code.get():
+        raise UsageError(f"'{text}' names code, and {why}")
     parts = CODE_NAME.fullmatch(text) or _MODULE_NAME.fullmatch(text)
     if parts is None:
         raise UsageError(f"'{text}' is neither FILE.py:NAME nor package.module:NAME")

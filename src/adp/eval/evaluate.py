@@ -8,18 +8,19 @@ from typing import Any
 
 from adp.core.progress import Progress
 from adp.eval.bounds import BROKEN, check_bounds
-from adp.eval.scoring import ScoreOptions, ScoreReport, choose_named, score_store
-from adp.eval.suite import Suite, split_named
-from adp.rollouts.collecting.collect import Watch, alone, collect_now
+from adp.eval.scoring import ChosenScorer, ScoreOptions, ScoreReport, choose_named, score_store
+from adp.eval.suite import Suite
+from adp.rollouts.collecting.collect import Environments, Watch, alone, collect_now
 from adp.rollouts.collecting.counts import CollectReport
 from adp.rollouts.collecting.limits import limits_in
 from adp.rollouts.collecting.offered_tools import closed, made
 from adp.rollouts.collecting.run_file import kind_facts
 from adp.rollouts.collecting.settings import CollectSettings
 from adp.rollouts.collecting.tasks import read_tasks
-from adp.rollouts.policy import POLICIES
-from adp.rollouts.spec import load, load_environment
+from adp.rollouts.policy import POLICIES, Policy
+from adp.rollouts.spec import Named, load, load_environment, split_named
 from adp_schema.errors import UsageError
+from adp_schema.model import Task
 from adp_schema.store import Store
 
 
@@ -90,7 +91,7 @@ class Evaluated:
 
 def evaluate(
     suite: Suite,
-    policy: str,
+    policy: Named,
     out: str,
     options: EvaluateOptions | None = None,
     *,
@@ -103,7 +104,7 @@ def evaluate(
 
     Args:
         suite: the suite.
-        policy: the policy, as people write it.
+        policy: the policy, as people write it, or an object with name and settings.
         out: folder of the store.
         options: everything else.
         watch: told how far the collecting is.
@@ -115,17 +116,115 @@ def evaluate(
         RolloutError: one episode after the other broke for the same reason.
         StoreError: the store cannot be written to, or was begun with other settings.
     """
-    options = options or EvaluateOptions()
-    environment, settings = _environment(suite, options.unsafe_python)
-    policy_kind, policy_settings = load(POLICIES, policy)
+    prepared = prepare_suite(suite, policy, options)
+    collected = prepared.collect(out, watch)
+    return prepared.score(out, collected, progress)
+
+
+@dataclass(frozen=True)
+class PreparedSuite:
+    """A suite that can be run: its episodes, then its scores.
+
+    Attributes:
+        suite: the suite.
+        policy: the policy, made.
+        tasks: the tasks.
+        refused: records of a file of tasks that are none, and why.
+        scorers: the scorers.
+        bounds: the least and the most that figures may be.
+        environments: makes the environment of an episode.
+        settings: settings of the episodes.
+    """
+
+    suite: Suite
+    policy: Policy
+    tasks: Sequence[Task]
+    refused: Sequence[str]
+    scorers: Sequence[ChosenScorer]
+    bounds: tuple[dict[str, float], dict[str, float]]
+    environments: Environments
+    settings: CollectSettings
+
+    def collect(self, out: str, watch: Watch | None = None) -> CollectReport:
+        """Run the episodes that are missing.
+
+        Args:
+            out: folder of the store.
+            watch: told how far it is.
+        """
+        return collect_now(
+            *(out, self.environments, alone(self.policy), self.tasks, self.settings),
+            watch=watch,
+            policies=[self.policy],
+        )
+
+    def figures(self, out: str, progress: Progress | None = None) -> ScoreReport:
+        """Score the episodes of a store, and add the scores up.
+
+        Args:
+            out: folder of the store.
+            progress: told how far it is.
+        """
+        scoring = ScoreOptions(concurrency=self.settings.concurrency)
+        return score_store(Store.open(out), self.scorers, scoring, progress)
+
+    def score(
+        self, out: str, collected: CollectReport, progress: Progress | None = None
+    ) -> Evaluated:
+        """Score the episodes of a store, and compare the figures with their bounds.
+
+        Args:
+            out: folder of the store.
+            collected: what became of the episodes.
+            progress: told how far it is.
+        """
+        scores = self.figures(out, progress)
+        return Evaluated(
+            self.suite.name,
+            self.policy.name,
+            len(self.tasks),
+            tuple(self.refused),
+            collected,
+            scores,
+            gates(scores, *self.bounds),
+        )
+
+
+def check_suite(suite: Suite, policy: Named, options: EvaluateOptions) -> None:
+    """Check names, settings and bounds; no model is loaded and no task is read.
+
+    Raises:
+        UsageError: one of them is wrong.
+        InputError: a file of settings cannot be read.
+    """
+    _environment(suite, options.unsafe_python)
+    spec, more = split_named(policy)
+    load(POLICIES, spec, **more)
+    _scorers(suite, options)
+
+
+def _scorers(
+    suite: Suite, options: EvaluateOptions
+) -> tuple[list[ChosenScorer], tuple[dict[str, float], dict[str, float]]]:
     scorers = choose_named([*map(split_named, suite.scorers)], options.scorers)
     bounds = (
         dict(suite.minimum) | dict(options.minimum),
         dict(suite.maximum) | dict(options.maximum),
     )
     check_bounds(bounds, scorers)
+    return scorers, bounds
+
+
+def prepare_suite(
+    suite: Suite, policy: Named, options: EvaluateOptions | None = None
+) -> PreparedSuite:
+    """Read the tasks of a suite and make the policy; see `evaluate`."""
+    options = options or EvaluateOptions()
+    environment, settings = _environment(suite, options.unsafe_python)
+    spec, more = split_named(policy)
+    policy_kind, policy_settings = load(POLICIES, spec, **more)
+    scorers, bounds = _scorers(suite, options)
     result = read_tasks(suite.tasks, environment, settings, split=suite.split)
-    tasks = result.tasks[: options.limit]
     first = made(environment, settings)
     closed(first)
     actor = policy_kind.make(policy_settings)
@@ -139,25 +238,15 @@ def evaluate(
         | dict(options.collect)
         | {"environment": environment.name, "policy": actor.name, "facts": {"made_with": facts}}
     )
-    collected = collect_now(
-        out,
-        lambda: environment.make(settings),
-        alone(actor),
-        tasks,
-        collecting,
-        watch=watch,
-        policies=[actor],
-    )
-    scoring = ScoreOptions(concurrency=collecting.concurrency)
-    scores = score_store(Store.open(out), scorers, scoring, progress)
-    return Evaluated(
-        suite.name,
-        actor.name,
-        len(tasks),
+    return PreparedSuite(
+        suite,
+        actor,
+        result.tasks[: options.limit],
         tuple(result.reasons),
-        collected,
-        scores,
-        gates(scores, *bounds),
+        scorers,
+        bounds,
+        lambda: environment.make(settings),
+        collecting,
     )
 
 
@@ -190,6 +279,24 @@ def gates(
             holds = value >= limit if bound == "at least" else value <= limit
             made.append(Gate(name, bound, limit, value, holds))
     return tuple(made)
+
+
+def failed_bounds(compared: Sequence[Gate]) -> str | None:
+    """Which figures are not within their bounds, in words; None when all are.
+
+    Args:
+        compared: the bounds.
+    """
+    return (
+        ", ".join(
+            f"{gate.figure} is undefined ({gate.reason})"
+            if gate.value is None
+            else f"{gate.figure} is {gate.value:.4g}, not {gate.bound} {gate.limit:g}"
+            for gate in compared
+            if not gate.holds
+        )
+        or None
+    )
 
 
 Value = tuple[float | None, str | None]

@@ -62,7 +62,8 @@ class Scored:
         attempt: number of the attempt at the task.
         score: the score.
         task: what tells its task from others, which may have its id; None: the id alone does.
-        branch: whether it is a branch, which begins in the midst of another one.
+        branch: whether it is a branch, which begins in the midst of another one, and no attempt
+            of its own, as rollouts that branched are.
     """
 
     trajectory_id: str
@@ -154,6 +155,7 @@ SCORERS: Registry[ScorerKind] = Registry(
         "answer": "adp.eval.scorers.answer:KIND",
         "conciseness": "adp.eval.scorers.conciseness:KIND",
         "efficiency": "adp.eval.scorers.efficiency:KIND",
+        "et_agent": "adp.eval.scorers.et_agent:KIND",
         "execution": "adp.eval.scorers.execution:KIND",
         "format": "adp.eval.scorers.format:KIND",
         "judge": "adp.eval.scorers.judge:KIND",

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import yaml
 from pydantic import Field, ValidationError
@@ -22,11 +21,8 @@ from adp.core.input_files import read_text
 from adp.core.registry import Registry
 from adp.rollouts.collecting.limits import Limits
 from adp.rollouts.environment import Settings
-from adp.rollouts.spec import wrong_setting
+from adp.rollouts.spec import Named, wrong_setting
 from adp_schema.errors import InputError, UsageError
-
-Named = str | Mapping[str, Any]
-"""``name:key=value,...``, or an object with ``name`` and the settings beside it."""
 
 
 class Suite(Settings):
@@ -92,18 +88,3 @@ def read_suite(text: str) -> Suite:
         return Suite.model_validate(value)
     except ValidationError as error:
         raise UsageError(f"{text}: {wrong_setting(error, Suite)}") from error
-
-
-def split_named(given: Named) -> tuple[str, dict[str, Any]]:
-    """The spec of a named thing, and settings beside it.
-
-    Raises:
-        UsageError: an object has no ``name``.
-    """
-    if isinstance(given, str):
-        return given, {}
-    more = {str(key): value for key, value in given.items()}
-    name = more.pop("name", None)
-    if not isinstance(name, str):
-        raise UsageError(f"{dict(given)} needs a name")
-    return name, more

@@ -16,27 +16,19 @@ from __future__ import annotations
 import json
 import math
 import re
-import string
 from collections.abc import Sequence
 from typing import Any
 
+from adp.core.answers.words import normalised
 from adp.core.json_values import json_or_none
 from adp.rollouts.environment import Verdict
 from adp_schema.model import Task
 
-_ARTICLES = re.compile(r"\b(a|an|the)\b")
-_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _LEAD = re.compile(r"\banswer(?:\s+is\b|\s*:)\s*:?", re.IGNORECASE)
 _NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d*)?(?:[eE][-+]?\d{1,4})?")
 _AROUND = " \t\n*_`'\"$\u20ac\u00a3%\u00b0!"
 LONGEST_NUMBER = 400
 """Characters of a text that may still be read as a number."""
-
-
-def normalised(text: str) -> str:
-    """A text in the manner of SQuAD: lower case, no punctuation, no articles, single spaces."""
-    bare = text.lower().translate(_PUNCTUATION)
-    return " ".join(_ARTICLES.sub(" ", bare).split())
 
 
 def number_of(text: str) -> float | int | None:

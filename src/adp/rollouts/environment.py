@@ -235,6 +235,7 @@ ENVIRONMENTS: Registry[EnvironmentKind] = Registry(
     {
         "calculator": "adp.rollouts.environments.calculator:KIND",
         "configured": "adp.rollouts.environments.configured:KIND",
+        "et_agent": "adp.rollouts.environments.et_agent:KIND",
         "gymnasium": "adp.rollouts.environments.from_gymnasium:KIND",
         "m3": "adp.rollouts.environments.m3:KIND",
         "mcp": "adp.rollouts.environments.from_mcp:KIND",

@@ -33,6 +33,10 @@ _CODE = re.compile(rf"({CODE_NAME.pattern})(?:,(?P<rest>.*))?$", re.DOTALL)
 _OPENING, _CLOSING, _QUOTES, _BEFORE_QUOTES = "([{", ")]}", "\"'", "=,([{:"
 
 
+Named = str | Mapping[str, Any]
+"""``name:key=value,...``, or an object with ``name`` and the settings beside it."""
+
+
 class Kind(Protocol):
     """What a registry of named things holds."""
 
@@ -80,6 +84,21 @@ def read_spec(text: str) -> tuple[str, dict[str, Any]]:
             raise UsageError(f"'{part}' in '{text}' is not key=value")
         settings[key.strip()] = _value(value)
     return name.strip(), settings
+
+
+def split_named(given: Named) -> tuple[str, dict[str, Any]]:
+    """The spec of a named thing, and settings beside it.
+
+    Raises:
+        UsageError: an object has no ``name``.
+    """
+    if isinstance(given, str):
+        return given, {}
+    more = {str(key): value for key, value in given.items()}
+    name = more.pop("name", None)
+    if not isinstance(name, str):
+        raise UsageError(f"{dict(given)} needs a name")
+    return name, more
 
 
 def load(registry: Registry[AnyKind], text: str, **more: Any) -> tuple[AnyKind, Any]:

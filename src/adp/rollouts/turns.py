@@ -98,6 +98,8 @@ class Turn:
         prompt_token_ids: ids of the prompt's tokens, where the policy knows them.
         completion_token_ids: ids of the written tokens, where the policy knows them.
         logprobs: log probabilities of the written tokens, natural logarithm.
+        entropies: of each written token the entropy over the likeliest ones, in nats, where the
+            policy was asked for it; see `adp.rollouts.policies.entropy`.
         extra: everything else worth keeping; JSON.
     """
 
@@ -112,6 +114,7 @@ class Turn:
     prompt_token_ids: tuple[int, ...] | None = None
     completion_token_ids: tuple[int, ...] | None = None
     logprobs: tuple[float, ...] | None = None
+    entropies: tuple[float, ...] | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -89,6 +89,9 @@ def common_arguments(config: TrainConfig, out: Path) -> dict[str, Any]:
         "ddp_find_unused_parameters": False,
         checkpointing_name(): training.gradient_checkpointing,
     }
+    if config.evaluate is not None and config.launch.processes > 1:
+        # The others wait while the first process tries the model.
+        results["ddp_timeout"] = 24 * 60 * 60
     if training.gradient_checkpointing:
         results[f"{checkpointing_name()}_kwargs"] = {"use_reentrant": config.launch.zero == 3}
     return {**results, **training.other}

@@ -21,11 +21,28 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from adp.rendering.options import RenderOptions
-from adp.trainers.config_methods import ConfigSection, DpoSection, GrpoSection, KtoSection, made
+from adp.trainers.config_methods import DpoSection, GrpoSection, KtoSection, RewardSection
+from adp.trainers.config_run import (
+    EvaluateSection,
+    LaunchSection,
+    ReportSection,
+    StoppingSection,
+)
+from adp.trainers.config_section import ConfigSection, made
 from adp_schema.ids import digest
 
-Method = Literal["sft", "dpo", "kto", "grpo"]
+Method = Literal["sft", "dpo", "kto", "grpo", "reward"]
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
+
+ABSENT = {
+    "ppo": "TRL 1.16 has no PPO any more, also not among its experiments; grpo learns from rewards "
+    "without a model of values",
+    "rm": "a reward model is method: reward",
+    "rloo": "RLOO differs from GRPO in how advantages are made: grpo with grpo.scale_rewards: none",
+    "gkd": "TRL 1.16 has GKD among its experiments, which change without notice",
+    "online_dpo": "TRL 1.16 has online DPO among its experiments, which change without notice",
+}
+"""Methods that people ask for and that there are not -> why, and what there is."""
 
 TINY = "tiny"
 """The model that is built on the spot."""
@@ -167,8 +184,8 @@ class TrainingSection(ConfigSection):
     gradient_accumulation_steps: int = Field(default=8, ge=1)
     """Batches for one step."""
     learning_rate: float | None = Field(default=None, gt=0)
-    """null: 2e-4 for SFT with LoRA and 2e-5 without; for the other methods 5e-6 with LoRA and
-    1e-6 without."""
+    """null: 2e-4 for SFT with LoRA and 2e-5 without, 1e-4 and 1e-5 for reward models, 5e-6 and
+    1e-6 for the other methods."""
     lr_scheduler_type: str = "cosine"
     """How the learning rate falls."""
     warmup_steps: float = Field(default=0.03, ge=0)
@@ -240,35 +257,11 @@ class TrainingSection(ConfigSection):
         return "no" if value is False else value
 
 
-class LaunchSection(ConfigSection):
-    """How many processes train, and how they share the work."""
-
-    processes: int = Field(default=1, ge=1)
-    """Processes; on GPUs one for each."""
-    zero: Literal[0, 2, 3] = 0
-    """0: every process holds the model (DDP); 2, 3: DeepSpeed's ZeRO, which is not tested."""
-    offload: bool = False
-    """ZeRO: keep the optimiser, with 3 the weights too, in main memory."""
-    main_process_port: int | None = Field(default=None, ge=1, lt=65536)
-    """Port of the first process; null: a free one."""
-
-
-class ReportSection(ConfigSection):
-    """What is written about the run."""
-
-    tensorboard: bool = False
-    """Write events for TensorBoard, too."""
-    report_to: tuple[str, ...] = ()
-    """Further trackers of transformers, such as wandb."""
-    run_name: str | None = None
-    """Name of the run."""
-
-
 class TrainConfig(ConfigSection):
     """A training run."""
 
     method: Method = "sft"
-    """sft, dpo, kto or grpo."""
+    """sft, dpo, kto, grpo or reward."""
     output_dir: str | None = None
     """Where the result goes; relative to the configuration. -o wins."""
     model: ModelSection = Field(default_factory=made(ModelSection))
@@ -287,10 +280,23 @@ class TrainConfig(ConfigSection):
     """Only for method kto."""
     grpo: GrpoSection = Field(default_factory=made(GrpoSection))
     """Only for method grpo."""
+    reward: RewardSection = Field(default_factory=made(RewardSection))
+    """Only for method reward."""
     launch: LaunchSection = Field(default_factory=made(LaunchSection))
     """Processes."""
     report: ReportSection = Field(default_factory=made(ReportSection))
     """What is written."""
+    evaluate: EvaluateSection | None = None
+    """Tasks that the model is tried on during the training; null: none."""
+    early_stopping: StoppingSection | None = None
+    """When to stop early; null: never."""
+
+    @field_validator("method", mode="before")
+    @classmethod
+    def _absent(cls, value: Any) -> Any:
+        if isinstance(value, str) and value.lower() in ABSENT:
+            raise ValueError(f"there is no {value} here: {ABSENT[value.lower()]}")
+        return value
 
     @field_validator("model", mode="before")
     @classmethod
@@ -324,6 +330,8 @@ class TrainConfig(ConfigSection):
             return self.training.learning_rate
         if self.method == "sft":
             return 2e-5 if self.lora is None else 2e-4
+        if self.method == "reward":
+            return 1e-5 if self.lora is None else 1e-4
         return 1e-6 if self.lora is None else 5e-6
 
     @property
@@ -344,7 +352,7 @@ class TrainConfig(ConfigSection):
     def plain(self) -> dict[str, Any]:
         """As it stands in a file, with all options; without the sections of other methods."""
         fields = self.model_dump(mode="json")
-        for name in ("dpo", "kto", "grpo"):
+        for name in ("dpo", "kto", "grpo", "reward"):
             if name != self.method:
                 del fields[name]
         return fields
@@ -356,6 +364,8 @@ class TrainConfig(ConfigSection):
             for name in names:
                 del plain[section][name]
         del plain["output_dir"], plain["report"]
+        # Machines of one run differ in their number alone.
+        del plain["launch"]["machine_rank"]
         return digest(json.dumps(plain, sort_keys=True, ensure_ascii=False).encode())
 
 

@@ -108,6 +108,13 @@ def _anchor(plain: dict[str, Any], folder: Path) -> None:
     for key in ("store", "eval_store"):
         if isinstance(data, dict) and isinstance(data.get(key), str):
             data[key] = _joined(folder, data[key])
+    evaluate = plain.get("evaluate")
+    for key in ("suite", "tasks"):
+        value = evaluate.get(key) if isinstance(evaluate, dict) else None
+        # Both have names, too: what is there is a file or a store.
+        if isinstance(value, str) and (folder / Path(value).expanduser()).exists():
+            plain["evaluate"][key] = _joined(folder, value)
+    _anchor_tasks(plain.get("grpo"), folder)
     if isinstance(plain.get("output_dir"), str):
         plain["output_dir"] = _joined(folder, plain["output_dir"])
     if isinstance(plain.get("model"), str):
@@ -118,6 +125,15 @@ def _anchor(plain: dict[str, Any], folder: Path) -> None:
         # A name on the Hub looks like a path: what is there as a folder is one.
         if isinstance(value, str) and value != TINY and (folder / value).is_dir():
             plain["model"][key] = _joined(folder, value)
+
+
+def _anchor_tasks(grpo: Any, folder: Path) -> None:
+    """The tasks of an environment: a file or a store beside the configuration."""
+    acting = grpo.get("environment") if isinstance(grpo, dict) else None
+    tasks = acting.get("tasks") if isinstance(acting, dict) else None
+    # ``train:100`` looks like a path: what is there is one.
+    if isinstance(acting, dict) and isinstance(tasks, str) and (folder / tasks).exists():
+        acting["tasks"] = _joined(folder, tasks)
 
 
 def _joined(folder: Path, path: str) -> str:

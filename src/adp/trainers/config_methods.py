@@ -1,16 +1,16 @@
-"""The sections of a training configuration that belong to one method: DPO, KTO, GRPO.
+"""The sections of a training configuration for single methods: DPO, KTO, GRPO, reward models.
 
 Names and meanings are those of TRL's ``DPOConfig``, ``KTOConfig`` and ``GRPOConfig``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal, TypeVar
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from adp.core.options import OptionsModel
+from adp.trainers.config_environment import EnvironmentSection
+from adp.trainers.config_section import ConfigSection
 from adp.trainers.losses import terms
 from adp_schema.errors import UsageError
 
@@ -23,20 +23,6 @@ Reference = Literal["start", "base"]
 """start: the model as it is before this training, with its adapter. base: without the adapter."""
 
 Divergence = Literal["reverse_kl", "forward_kl", "js_divergence", "alpha_divergence"]
-
-
-class ConfigSection(OptionsModel):
-    """A section of the configuration: unknown names are errors, and nothing changes later."""
-
-    model_config = ConfigDict(protected_namespaces=())
-
-
-Made = TypeVar("Made", bound=BaseModel)
-
-
-def made(kind: type[Made]) -> Callable[[], Made]:
-    """What makes a section with all its defaults."""
-    return lambda: kind.model_validate({})
 
 
 class DpoSection(ConfigSection):
@@ -140,6 +126,16 @@ class KtoSection(ConfigSection):
     """Another model as the reference; null: as `reference` says."""
 
 
+class RewardSection(ConfigSection):
+    """A reward model: pairs teach it a number for a whole conversation."""
+
+    center_rewards_coefficient: float | None = Field(default=None, ge=0)
+    """Weight of the squared sum of both rewards, which holds them around 0 (Eisenstein et al.
+    2023, eq. 2), such as 0.01."""
+    disable_dropout: bool = True
+    """Train without dropout."""
+
+
 class GrpoSection(ConfigSection):
     """Group relative policy optimisation: the model answers, rewards say how well."""
 
@@ -149,19 +145,23 @@ class GrpoSection(ConfigSection):
     calls_from: Literal["logged", "task"] = "logged"
     """Calls that calls and calls_exact expect: those that the run made there, or those that the
     task names."""
+    environment: EnvironmentSection | None = None
+    """Where the model acts; null: it answers once, and no tool is called."""
     rewards: tuple[str, ...] = ()
-    """Rewards that are added up: answer, calls, calls_exact, format, json, length, or
-    module:function of your own, which needs --allow-python."""
+    """Rewards that are added up. Of single answers: answer, calls, calls_exact, format, json,
+    length. With an environment: environment (the default), scorer:NAME, and others of the
+    registry, with settings as NAME:key=value,.... Of both: module:function of your own, which
+    needs --allow-python."""
     length_buffer: int = Field(default=64, ge=1)
     """length: tokens before max_completion_length that cost reward."""
     reward_weights: tuple[float, ...] | None = None
     """Weight of each reward; null: 1 each."""
     num_generations: int = Field(default=8, ge=2)
-    """Answers to a prompt."""
+    """Answers to a prompt; with an environment episodes of a task, all of them on one world."""
     max_prompt_length: int | None = Field(default=None, ge=1)
     """Longer prompts are left out and counted; null: no limit."""
     max_completion_length: int = Field(default=512, ge=1)
-    """Tokens of an answer at most."""
+    """Tokens of an answer at most; with an environment of a turn."""
     temperature: float = Field(default=1.0, gt=0)
     """Temperature of sampling."""
     top_p: float = Field(default=1.0, gt=0, le=1)
@@ -184,7 +184,8 @@ class GrpoSection(ConfigSection):
     importance_sampling_level: Literal["token", "sequence"] = "token"
     """sequence: GSPO."""
     mask_truncated_completions: bool = False
-    """Leave answers that were cut off out of the loss."""
+    """Leave answers that were cut off out of the loss; with an environment it is
+    environment.truncated that says so."""
     use_vllm: bool = False
     """Generate with vLLM; needs the extra vllm, and is not tested."""
     vllm_mode: Literal["colocate", "server"] = "colocate"

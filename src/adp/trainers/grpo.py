@@ -1,4 +1,7 @@
-"""Group relative policy optimisation, on TRL's GRPOTrainer: one answer a prompt, no environment."""
+"""Group relative policy optimisation, on TRL's GRPOTrainer.
+
+Here are prompts that are answered once; `adp.trainers.grpo_environment` has models that act.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,11 @@ from adp.rendering.render import Renderer
 from adp.trainers.arguments import check_other, trainer_arguments
 from adp.trainers.config import TrainConfig
 from adp.trainers.config_methods import GrpoSection
+from adp.trainers.grpo_environment import (
+    environment_settings,
+    environment_trainer,
+    prepare_tasks,
+)
 from adp.trainers.grpo_rows import prompts
 from adp.trainers.method import TrainingPlan
 from adp.trainers.preference_rows import PairCounts
@@ -46,13 +54,18 @@ class Grpo:
     def prepare(self, config: TrainConfig, folder: Path, progress: Progress) -> TrainingPlan:
         """Write the prompts; see `adp.trainers.method`."""
         check_groups(config)
-        make_rewards(config.grpo, renderer_of(config), _config_folder(config))
-        made = partial(examples, options=config.grpo)
-        plan = write_rows(config, folder, SCHEMA, made, Order(), progress)
+        acting = config.grpo.environment
+        if acting is not None:
+            plan = prepare_tasks(config, folder, progress)
+        else:
+            make_rewards(config.grpo, renderer_of(config), _config_folder(config))
+            made = partial(examples, options=config.grpo)
+            plan = write_rows(config, folder, SCHEMA, made, Order(), progress)
         at_once = answers_of_a_step(config) // config.grpo.num_generations
         if plan.rows < at_once:
             raise UsageError(
-                f"a step takes {at_once} prompts, and there are {plan.rows}; use a smaller "
+                f"a step takes {at_once} {'prompts' if acting is None else 'tasks'}, and there "
+                f"are {plan.rows}; use a smaller "
                 "training.per_device_train_batch_size or training.gradient_accumulation_steps"
             )
         plan.sequences = plan.rows * config.grpo.num_generations * config.grpo.num_iterations
@@ -70,13 +83,17 @@ class Grpo:
         from adp.trainers.trl_grpo import ExactGRPOTrainer
 
         check_other(config, GRPOConfig)
-        settings = GRPOConfig(**{**args, **grpo_settings(config.grpo)})
+        acting = config.grpo.environment is not None
+        more = environment_settings(config) if acting else {}
+        settings = GRPOConfig(**{**args, **grpo_settings(config.grpo), **more})
         # New adapters are random, and TRL sets the seed later.
         set_seed(config.training.seed)
         tokenizer: Any = load_tokenizer(config, folder)
         tokenizer.padding_side = "left"
-        renderer = Renderer(tokenizer, config.render)
         policy = add_adapter(load_model(config, folder), config, folder)
+        if acting:
+            return environment_trainer(config, folder, (policy, tokenizer), settings, callbacks)
+        renderer = Renderer(tokenizer, config.render)
         return ExactGRPOTrainer(
             reward_funcs=make_rewards(config.grpo, renderer, _config_folder(config)),
             args=settings,

@@ -6,49 +6,13 @@ Sources: the code of TRL 1.16, PEFT 0.21, transformers 5.23, DeepSpeed 0.19, and
 
 from __future__ import annotations
 
-import importlib.util
-import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from adp.trainers.config import TrainConfig
+from adp.trainers.environment_rules import environment_faults
+from adp.trainers.incompatible_run import RUN_RULES
+from adp.trainers.machine import Machine, this_machine
 from adp_schema.errors import UsageError
-
-
-@dataclass(frozen=True)
-class Machine:
-    """What the rules ask about the machine.
-
-    Attributes:
-        gpus: GPUs that a process sees.
-        launched: whether this process was started by a launcher, one for each GPU.
-        bitsandbytes: whether the package is installed.
-        deepspeed: whether the package is installed.
-        bf16: whether the GPU computes in bfloat16, if only by emulating it; on a CPU True.
-        tf32: whether there is a GPU that computes in TF32.
-    """
-
-    gpus: int = 0
-    launched: bool = False
-    bitsandbytes: bool = False
-    deepspeed: bool = True
-    bf16: bool = True
-    tf32: bool = False
-
-
-def this_machine() -> Machine:
-    """Look at the machine; imports torch."""
-    import torch
-
-    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    return Machine(
-        gpus=gpus,
-        launched="LOCAL_RANK" in os.environ,
-        bitsandbytes=importlib.util.find_spec("bitsandbytes") is not None,
-        deepspeed=importlib.util.find_spec("deepspeed") is not None,
-        bf16=not gpus or bool(torch.cuda.is_bf16_supported()),
-        tf32=bool(gpus) and torch.cuda.get_device_properties(0).major >= 8,
-    )
 
 
 def refuse(config: TrainConfig, machine: Machine | None = None) -> None:
@@ -71,16 +35,20 @@ def faults(config: TrainConfig, machine: Machine) -> Iterator[str]:
         sentence = rule(config, machine)
         if sentence:
             yield sentence
+    yield from environment_faults(config)
 
 
 def _no_data(config: TrainConfig, machine: Machine) -> str | None:
-    if config.data.store is None:
+    acting = config.method == "grpo" and config.grpo.environment is not None
+    if config.data.store is None and not acting:
         return "say what to train on: data.store, or adp train METHOD STORE"
     return None
 
 
 def _no_length(config: TrainConfig, machine: Machine) -> str | None:
-    if config.render.max_length is None and not config.is_tiny:
+    # A model that acts stops at the end of its context; nothing is cut from its rows.
+    acting = config.method == "grpo" and config.grpo.environment is not None
+    if config.render.max_length is None and not config.is_tiny and not acting:
         return (
             "render.max_length is missing: say how many tokens a row may have, such as 16384; "
             "longer ones are then treated by render.window, and counted"
@@ -190,7 +158,9 @@ def _quantised(config: TrainConfig, machine: Machine) -> str | None:
     if machine.gpus == 0 or config.training.use_cpu:
         return f"weights in {bits} need a GPU of NVIDIA, and there is none; leave that out"
     if not machine.bitsandbytes:
-        return f"weights in {bits} need the package bitsandbytes; run: pip install bitsandbytes"
+        return (
+            f"weights in {bits} need the package bitsandbytes; run: pip install 'adp[bitsandbytes]'"
+        )
     return None
 
 
@@ -239,23 +209,25 @@ def _precision(config: TrainConfig, machine: Machine) -> str | None:
 def _processes(config: TrainConfig, machine: Machine) -> str | None:
     launch = config.launch
     cpu = config.training.use_cpu or machine.gpus == 0
-    alone = launch.processes == 1 and not machine.launched and not launch.zero
+    split = launch.zero or launch.fsdp
+    alone = launch.processes == 1 and not machine.launched and not split
     if alone and machine.gpus > 1 and not cpu and config.model.device_map is None:
         return (
             f"{machine.gpus} GPUs are visible and one process would split batches over them, which "
             f"TRL refuses; use --launch {machine.gpus}, or CUDA_VISIBLE_DEVICES=0"
         )
-    if launch.processes > 1 and not cpu and launch.processes > machine.gpus:
+    here = launch.processes // launch.num_machines
+    if launch.processes > 1 and not cpu and here > machine.gpus:
+        many = "as many GPUs" if here == launch.processes else f"{here} GPUs on each machine"
         return (
-            f"--launch {launch.processes} needs as many GPUs, and {machine.gpus} are visible; "
-            "use fewer"
+            f"--launch {launch.processes} needs {many}, and {machine.gpus} are visible; use fewer"
         )
     if launch.processes > 1 and config.model.device_map is not None:
         return "model.device_map does not go with several processes; leave it out"
     if launch.zero and not machine.deepspeed:
         return "ZeRO needs the package deepspeed; run: pip install 'adp[deepspeed]'"
-    if launch.offload and not launch.zero:
-        return "launch.offload is for ZeRO; add --zero 2 or --zero 3"
+    if launch.offload and not (launch.zero or launch.fsdp):
+        return "launch.offload is for ZeRO and FSDP; add --zero 2, --zero 3 or --fsdp"
     return None
 
 
@@ -287,5 +259,6 @@ RULES: tuple[Callable[[TrainConfig, Machine], str | None], ...] = (
     _kto_batch,
     _reference,
     _processes,
+    *RUN_RULES,
 )
 """All rules, in the order in which they are told."""

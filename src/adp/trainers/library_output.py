@@ -33,4 +33,7 @@ def quiet() -> Iterator[None]:
     finally:
         logging.set_verbosity(level)
         if bars:
-            logging.enable_progress_bar()
+            with warnings.catch_warnings():
+                # Of the Hub's own bars, where the user's environment switches them off.
+                warnings.filterwarnings("ignore", "Cannot enable progress bars", UserWarning)
+                logging.enable_progress_bar()

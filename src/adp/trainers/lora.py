@@ -13,17 +13,18 @@ if TYPE_CHECKING:
     from peft import LoraConfig, PeftModel
 
 
-def peft_config(section: LoraSection) -> LoraConfig:
+def peft_config(section: LoraSection, *, scores: bool = False) -> LoraConfig:
     """PEFT's configuration of an adapter.
 
     Args:
         section: the section ``lora``.
+        scores: the model gives a number; its head is trained and saved with the adapter.
     """
     from peft import LoraConfig
 
     targets = section.target_modules
     return LoraConfig(
-        task_type="CAUSAL_LM",
+        task_type="SEQ_CLS" if scores else "CAUSAL_LM",
         r=section.r,
         lora_alpha=section.lora_alpha,
         lora_dropout=section.lora_dropout,
@@ -57,7 +58,7 @@ def add_adapter(model: Any, config: TrainConfig, folder: Path | None = None) -> 
         return PeftModel.from_pretrained(model, old, is_trainable=True, **more)
     if config.lora is None:
         return model
-    made = get_peft_model(model, peft_config(config.lora), **more)
+    made = get_peft_model(model, peft_config(config.lora, scores=config.method == "reward"), **more)
     if config.lora.changes_base and folder is not None and int(os.environ.get("RANK", "0")) == 0:
         default = made.peft_config["default"]
         default.init_lora_weights, name = True, default.init_lora_weights

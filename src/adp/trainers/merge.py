@@ -80,14 +80,31 @@ def _base_of(place: Path) -> str:
     return name
 
 
+def _gives_numbers(place: Path) -> bool:
+    """Whether an adapter is that of a reward model."""
+    plain = json.loads((place / _CONFIG).read_text(encoding="utf-8"))
+    return bool(plain.get("task_type") == "SEQ_CLS")
+
+
 def _write(place: Path, name: str, target: Path, dtype: str | None) -> dict[str, Any]:
     import torch
     from peft import PeftModel
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import (
+        AutoModelForCausalLM,
+        AutoModelForSequenceClassification,
+        AutoTokenizer,
+    )
 
     kind = "auto" if dtype is None else getattr(torch, dtype)
     try:
-        model = AutoModelForCausalLM.from_pretrained(name, dtype=kind)
+        if _gives_numbers(place):
+            model = AutoModelForSequenceClassification.from_pretrained(
+                name, dtype=kind, num_labels=1
+            )
+            # Where a row ends in padding, the last token before it gives the number.
+            model.config.pad_token_id = AutoTokenizer.from_pretrained(str(place)).pad_token_id
+        else:
+            model = AutoModelForCausalLM.from_pretrained(name, dtype=kind)
         merged: Any = PeftModel.from_pretrained(model, str(place)).merge_and_unload(safe_merge=True)
     except (OSError, ValueError, RuntimeError) as error:
         message = " ".join(str(error).split())[:300]

@@ -35,6 +35,7 @@ class TrainingPlan:
         steps: optimiser steps to come.
         facts: what the record says about the rows: hashes of store, tokenizer and template, ...
         precision: the number format, as `adp.trainers.precision.Precision` writes it.
+        warnings: what may go wrong, one sentence each.
     """
 
     rows: int = 0
@@ -48,6 +49,7 @@ class TrainingPlan:
     steps: int = 0
     facts: dict[str, Any] = field(default_factory=dict)
     precision: dict[str, Any] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
 
     def plain(self) -> dict[str, Any]:
         """As JSON has it."""
@@ -108,6 +110,7 @@ METHODS = Registry[TrainingMethod](
         "dpo": "adp.trainers.dpo:METHOD",
         "kto": "adp.trainers.kto:METHOD",
         "grpo": "adp.trainers.grpo:METHOD",
+        "reward": "adp.trainers.reward_model:METHOD",
     },
 )
 """The methods by name, each imported when it is asked for."""

@@ -28,7 +28,7 @@ def _pace(state: Any, first: int, began: float) -> str:
     """Where a training is: step, loss, reward, and how fast it goes."""
     words = [f"step {state.global_step:,} of {state.max_steps:,}"]
     for name in ("loss", "reward"):
-        known = [entry[name] for entry in state.log_history if name in entry]
+        known = [entry[name] for entry in state.log_history if entry.get(name) is not None]
         words += [f"{name} {known[-1]:.4f}"] if known else []
     seconds = (time.monotonic() - began) / max(state.global_step - first, 1)
     words.append(f"{seconds:.1f} s/step" if seconds > 1 else f"{1 / seconds:.1f} steps/s")
@@ -77,7 +77,8 @@ class Metrics(TrainerCallback):  # type: ignore[misc]
         """
         entry = state.log_history[-1]
         for name in ("loss", "eval_loss", "grad_norm"):
-            if not math.isfinite(entry.get(name, 0.0)):
+            value = entry.get(name)  # null: nothing in the batch could be measured
+            if value is not None and not math.isfinite(value):
                 raise TrainingError(
                     f"{name} is {entry[name]} at step {state.global_step}, so the training was "
                     "stopped; use a lower training.learning_rate, or bf16 in place of fp16"

@@ -52,7 +52,9 @@ def load_tokenizer(config: TrainConfig, folder: Path | None = None) -> PreTraine
     return tokenizer
 
 
-def load_model(config: TrainConfig, folder: Path | None = None) -> PreTrainedModel:
+def load_model(
+    config: TrainConfig, folder: Path | None = None, *, scores: bool = False
+) -> PreTrainedModel:
     """The base model of a run, without an adapter.
 
     TRL loads a model by its name in float32, whatever it is stored in; here ``model.dtype``
@@ -61,12 +63,14 @@ def load_model(config: TrainConfig, folder: Path | None = None) -> PreTrainedMod
     Args:
         config: the run.
         folder: where ``base/`` with the model ``tiny`` lies.
+        scores: with a new head that gives a number in place of the one that gives words.
 
     Raises:
         InputError: there is no such model, or it cannot be loaded.
     """
-    from transformers import AutoModelForCausalLM
+    from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification
 
+    kind: Any = AutoModelForSequenceClassification if scores else AutoModelForCausalLM
     model = config.model
     name = _place(config, folder)
     given: dict[str, Any] = {
@@ -76,9 +80,10 @@ def load_model(config: TrainConfig, folder: Path | None = None) -> PreTrainedMod
         "attn_implementation": model.attn_implementation,
         "quantization_config": quantization(config),
         "device_map": model.device_map,
+        "num_labels": 1 if scores else None,
     }
     try:
-        loaded: PreTrainedModel = AutoModelForCausalLM.from_pretrained(
+        loaded: PreTrainedModel = kind.from_pretrained(
             name, **{key: value for key, value in given.items() if value is not None}
         )
     except (OSError, ValueError, ImportError) as error:

@@ -14,14 +14,16 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from adp.trainers.config import TrainConfig
-from adp.trainers.curve import loss_curve
+from adp.trainers.curve import figure_curve, loss_curve
+from adp.trainers.evaluation.history import summary
 from adp.trainers.method import TrainingPlan
+from adp.trainers.model_card import write_cards
 from adp.trainers.training_process import RESULT, WORK
 from adp.version import __version__
 from adp_schema.manifest import write_atomic
 from adp_schema.store import Store
 
-RECORD, CURVE = "run.json", "loss.svg"
+RECORD, CURVE, EVALUATION_CURVE = "run.json", "loss.svg", "evaluation.svg"
 
 _PACKAGES = (
     "torch", "transformers", "trl", "peft", "accelerate", "deepspeed", "tokenizers", "pyarrow",
@@ -49,6 +51,8 @@ def write_record(
     result = json.loads((out / WORK / RESULT).read_text(encoding="utf-8"))
     log = result.pop("log")
     write_atomic(out / CURVE, loss_curve(log))
+    if config.evaluate is not None:
+        write_atomic(out / EVALUATION_CURVE, figure_curve(log, config.evaluate.metric))
     record = {
         "adp": __version__,
         "method": config.method,
@@ -63,9 +67,11 @@ def write_record(
         "mask": _mask(config, plan),
         "precision": plan.precision,
         "plan": {name: value for name, value in plan.plain().items() if name != "precision"},
-        "result": {**result, **_metrics(log)},
+        "result": {**result, **_metrics(log), **summary(config, log)},
         "versions": _versions(),
     }
+    # First the cards: a run with a record is finished, and never looked at again.
+    write_cards(config, record, out)
     write_atomic(out / RECORD, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
     return record
 
@@ -110,7 +116,7 @@ def _metrics(log: Sequence[dict[str, Any]]) -> dict[str, Any]:
     if losses:
         results |= {"first_loss": losses[0], "last_loss": losses[-1]}
         results["mean_loss"] = sum(losses) / len(losses)
-    rewards = [entry["reward"] for entry in log if "reward" in entry]
+    rewards = [entry["reward"] for entry in log if entry.get("reward") is not None]
     if rewards:
         results |= {"first_reward": rewards[0], "last_reward": rewards[-1]}
     measured = [entry for entry in log if "eval_loss" in entry]

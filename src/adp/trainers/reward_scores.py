@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from adp.core.answers.extraction import boxed
 from adp.rendering.call_form import WrittenCall
 
 _THOUGHT_END = "</think>"
@@ -54,23 +55,9 @@ def answer_score(text: str, known: Sequence[str]) -> float | None:
     words = without_reasoning(text)
     tagged = _TAGGED.findall(words)
     words = tagged[-1][1] if tagged else words
-    boxed = _boxed(words)
-    given = boxed if boxed is not None else words
+    box = boxed(words)
+    given = words if box is None else box
     return float(any(_equal(given, answer) for answer in known))
-
-
-def _boxed(text: str) -> str | None:
-    r"""What stands in the last ``\boxed{}``, braces matched."""
-    start = text.rfind("\\boxed{")
-    if start < 0:
-        return None
-    begin = start + len("\\boxed{")
-    depth = 1
-    for index in range(begin, len(text)):
-        depth += (text[index] == "{") - (text[index] == "}")
-        if depth == 0:
-            return text[begin:index]
-    return None
 
 
 def _equal(text: str, other: str) -> bool:

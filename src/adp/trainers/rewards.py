@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from adp.core.code_files import CODE_NAME
 from adp.rendering.answers import calls_of, library_parser
 from adp.rendering.call_form import CallForm, WrittenCall, call_form
 from adp.rendering.render import Renderer
@@ -24,6 +25,7 @@ from adp.trainers.reward_scores import (
     wanted_calls,
     without_reasoning,
 )
+from adp.trainers.rollouts.reward import ROLLOUT_REWARDS
 from adp_schema.errors import MissingExtraError, UsageError, unknown_name
 
 Reward = Callable[..., list[float | None]]
@@ -44,10 +46,39 @@ def check_python(section: GrpoSection, allowed: bool) -> None:
     Raises:
         UsageError: they are not.
     """
-    names = [name for name in section.rewards if ":" in name]
+    names = [name for name in section.rewards if is_code(name) or _leads_to_code(name)]
     if names and not allowed:
         raise UsageError(
             f"the reward {names[0]} is Python code; add --allow-python when you trust it"
+        )
+    acting = section.environment
+    if acting is not None and CODE_NAME.match(acting.name) and not allowed:
+        raise UsageError(
+            f"the environment {acting.name} is Python code; add --allow-python when you trust it"
+        )
+
+
+def is_code(name: str) -> bool:
+    """Whether a reward is a function of the user's own, ``module:function``."""
+    first, colon, _ = name.partition(":")
+    return bool(colon) and first not in ROLLOUT_REWARDS
+
+
+def _leads_to_code(name: str) -> bool:
+    """Whether the settings of a reward name code, such as a scorer in a file of the user's."""
+    return bool(CODE_NAME.search(name.partition(":")[2]))
+
+
+def check_weights(weights: Sequence[float] | None, names: Sequence[str]) -> None:
+    """Check that each reward has a weight, where there are any.
+
+    Raises:
+        UsageError: not so.
+    """
+    if weights is not None and len(weights) != len(names):
+        raise UsageError(
+            f"grpo.reward_weights has {len(weights)} numbers for {len(names)} rewards; give one "
+            "for each"
         )
 
 
@@ -66,17 +97,13 @@ def make_rewards(section: GrpoSection, renderer: Renderer, folder: Path) -> list
         raise UsageError(
             f"grpo.rewards is empty; name some of {', '.join(NAMES)}, or module:function"
         )
-    if section.reward_weights is not None and len(section.reward_weights) != len(section.rewards):
-        raise UsageError(
-            f"grpo.reward_weights has {len(section.reward_weights)} numbers for "
-            f"{len(section.rewards)} rewards; give one for each"
-        )
+    check_weights(section.reward_weights, section.rewards)
     return [_reward(name, section, renderer, folder) for name in section.rewards]
 
 
 def _reward(name: str, section: GrpoSection, renderer: Renderer, folder: Path) -> Reward:
-    if ":" in name:
-        return _user_reward(name, folder)
+    if is_code(name):
+        return user_reward(name, folder)
     decoder = _decoder(renderer)
     if name == "answer":
         return _named(name, _answer_reward(decoder))
@@ -85,6 +112,11 @@ def _reward(name: str, section: GrpoSection, renderer: Renderer, folder: Path) -
     if name == "length":
         return _length(section)
     if name not in NAMES:
+        if name.partition(":")[0] in ROLLOUT_REWARDS:
+            raise UsageError(
+                f"the reward {name} is of episodes; say where the model acts: --env, or "
+                "grpo.environment"
+            )
         raise UsageError(unknown_name("reward", name, NAMES))
     read = _reader(renderer, name)
     if name == "format":
@@ -98,8 +130,16 @@ def _named(name: str, reward: Reward) -> Reward:
     return reward
 
 
-def _user_reward(name: str, folder: Path) -> Reward:
-    """A function of the user's own; looked for beside the configuration, too."""
+def user_reward(name: str, folder: Path) -> Reward:
+    """A function of the user's own.
+
+    Args:
+        name: ``module:function``.
+        folder: where modules are looked for first.
+
+    Raises:
+        UsageError: it cannot be loaded, or is no function.
+    """
     module, _, attribute = name.partition(":")
     sys.path.insert(0, str(folder))
     try:

@@ -5,7 +5,11 @@ OUT/
   run.json             the record of the run
   metrics.jsonl        a line for each log
   loss.svg             the loss over the steps
+  evaluations/         the episodes in which the model was tried, a store for each time
+  evaluation.svg       how it did in them
+  best/                the model that did best
   checkpoints/         to go on from
+  rollouts/            episodes of a training in an environment, as a store
   base/                the model ``tiny``, when it was trained
   work/                rows and job of a run that is under way
 """
@@ -26,15 +30,19 @@ from adp.core.extras import need
 from adp.core.progress import Progress, Silent
 from adp.rendering.drops import check_drops
 from adp.stores.locks import holding
+from adp.trainers.cautions import cautions
 from adp.trainers.config import TrainConfig
+from adp.trainers.evaluation.tasks import task_evaluation
 from adp.trainers.incompatible import refuse
 from adp.trainers.launch import launch
 from adp.trainers.library_output import quiet
+from adp.trainers.machine import this_machine
 from adp.trainers.method import METHODS, TrainingPlan
 from adp.trainers.model import build_tiny, context_length
 from adp.trainers.precision import Precision, choose
 from adp.trainers.record import RECORD, write_record
 from adp.trainers.rewards import check_python
+from adp.trainers.rollouts.rollout_store import seal_rollouts
 from adp.trainers.training_process import (
     CHECKPOINTS,
     JOB,
@@ -62,6 +70,7 @@ class TrainOptions:
         allow_python: let rewards be Python functions that the configuration names.
         steps: told about each step.
         strict: refuse to train on rows that lack something of the store.
+        scoring: what gives the figures of ``evaluate.scorers``, as ``module:function``.
     """
 
     resume: bool = False
@@ -71,6 +80,7 @@ class TrainOptions:
     allow_python: bool = False
     steps: Progress = field(default_factory=Silent)
     strict: bool = False
+    scoring: str | None = None
 
 
 @dataclass
@@ -92,6 +102,7 @@ def plan_run(
     *,
     allow_python: bool = False,
     strict: bool = False,
+    scoring: str | None = None,
 ) -> TrainingPlan:
     """What a run would do; nothing is written and no model is loaded.
 
@@ -100,6 +111,7 @@ def plan_run(
         progress: told about the rendering.
         allow_python: let rewards be Python functions that the configuration names.
         strict: refuse rows that lack something of the store.
+        scoring: as for `TrainOptions`.
 
     Raises:
         UsageError: what does not go well together.
@@ -110,6 +122,7 @@ def plan_run(
     refuse(config)
     _check_python(config, allow_python)
     config = config.resolved()
+    task_evaluation(config, scoring)
     with ScratchFolder("train") as folder:
         plan = _prepare(config, folder, progress or Silent())
     if strict:
@@ -143,8 +156,11 @@ def train(
     options, progress = options or TrainOptions(), progress or Silent()
     _check_python(config, options.allow_python)
     config = config.resolved()
+    task_evaluation(config, options.scoring)
     target = Path(out)
     target.parent.mkdir(parents=True, exist_ok=True)
+    if config.launch.machine_rank > 0:
+        return _follow(config, target, options, progress)
     with holding(target):
         return _train(config, target, options, progress)
 
@@ -159,7 +175,12 @@ def _train(config: TrainConfig, out: Path, options: TrainOptions, progress: Prog
     _check_out(config, out, options)
     work = out / WORK
     work.mkdir(parents=True, exist_ok=True)
-    job = {"hash": config.hash(), "config": config.model_dump(mode="json"), "shown": options.shown}
+    job = {
+        "hash": config.hash(),
+        "config": config.model_dump(mode="json"),
+        "shown": options.shown,
+        "scoring": options.scoring,
+    }
     write_atomic(work / JOB, json.dumps(job) + "\n")
     try:
         plan = _rows(config, work, progress)
@@ -175,14 +196,45 @@ def _train(config: TrainConfig, out: Path, options: TrainOptions, progress: Prog
         options.reporter(plan)
     began = time.monotonic()
     exact = Precision.from_plain(plan.precision).applied(config)
-    if config.launch.processes > 1 or config.launch.zero:
+    if config.launch.processes > 1 or config.launch.zero or config.launch.fsdp:
         launch(exact, out)
     else:
-        train_here(exact, out, options.steps)
+        train_here(exact, out, options.steps, options.scoring)
     seconds = time.monotonic() - began
+    seal_rollouts(out)
     record = write_record(config, plan, out, options.command, seconds)
     clear(out)
     return Trained(plan, record)
+
+
+_PATIENCE = 3600.0
+"""Seconds that a machine waits for the rows of machine 0."""
+
+
+def _follow(config: TrainConfig, out: Path, options: TrainOptions, progress: Progress) -> Trained:
+    """Train with machine 0, which prepares the rows and writes the result.
+
+    Raises:
+        UsageError: machine 0 has another configuration, or its rows do not come.
+    """
+    work = out / WORK
+    progress.status("waiting for the rows of machine 0")
+    began = time.monotonic()
+    while not ((work / PLAN).exists() and (work / ROWS).exists()):
+        if time.monotonic() - began > _PATIENCE:
+            raise UsageError(
+                f"no rows of machine 0 came to {out}; start it too, with the same OUT in a folder "
+                "that all machines see"
+            )
+        time.sleep(0.2)
+    job = json.loads((work / JOB).read_text(encoding="utf-8"))
+    if job["hash"] != config.hash():
+        raise UsageError("machine 0 trains with another configuration; give the same to all")
+    plan = TrainingPlan.from_plain(json.loads((work / PLAN).read_text(encoding="utf-8")))
+    if options.reporter is not None:
+        options.reporter(plan)
+    launch(Precision.from_plain(plan.precision).applied(config), out)
+    return Trained(plan)
 
 
 def _check_out(config: TrainConfig, out: Path, options: TrainOptions) -> None:
@@ -235,7 +287,12 @@ def _rows(config: TrainConfig, work: Path, progress: Progress) -> TrainingPlan:
         with quiet():
             build_tiny(staged / "base", config.model.tiny)
     if old is not None and old.facts != plan.facts:
-        raise UsageError("the store is another one now; start a new run in another folder")
+        what = (
+            "environment or the tasks are others"
+            if "tasks" in plan.facts
+            else "store is another one"
+        )
+        raise UsageError(f"the {what} now; start a new run in another folder")
     if old is not None:
         # A run does not change its number format where it goes on on another machine.
         plan.precision = old.precision
@@ -249,6 +306,7 @@ def _prepare(config: TrainConfig, folder: Path, progress: Progress) -> TrainingP
     plan = METHODS.get(config.method).prepare(config, folder, progress)
     plan.steps = _steps(config, plan.sequences)
     plan.precision = choose(config).plain()
+    plan.warnings = cautions(config, this_machine())
     room = context_length(config)
     if room is not None and plan.longest > room:
         plan.notes[f"tokens beyond the {room:,} that the model was made for (longest row)"] = (

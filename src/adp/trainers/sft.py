@@ -75,6 +75,11 @@ class Sft:
                 "weights between 0 and 1 do not go with training.loss_type: dft, which weighs "
                 "tokens itself; use nll"
             )
+        if weighted and config.training.other.get("use_liger_kernel"):
+            raise UsageError(
+                "weights between 0 and 1 multiply the log-probabilities of TRL's own forward pass, "
+                "which Liger replaces; leave out training.other.use_liger_kernel"
+            )
         plan.facts |= {"fractional_weights": weighted}
         plan.sequences = _write(config, train, folder, "train", weighted=weighted)
         if measured is not None:

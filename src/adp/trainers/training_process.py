@@ -17,6 +17,7 @@ from typing import Any
 
 from adp.core.progress import ConsoleProgress, Progress, Silent
 from adp.trainers.config import TrainConfig
+from adp.trainers.evaluation.history import stops_early
 from adp.trainers.library_output import quiet
 from adp.trainers.method import METHODS
 from adp.trainers.precision import Precision
@@ -30,13 +31,16 @@ WORK, CHECKPOINTS, ADAPTER, MODEL = "work", "checkpoints", "adapter", "model"
 """Folders of a run."""
 
 
-def train_here(config: TrainConfig, out: Path, progress: Progress) -> None:
+def train_here(
+    config: TrainConfig, out: Path, progress: Progress, scoring: str | None = None
+) -> None:
     """Train in this process.
 
     Args:
         config: checked, with the number format written out.
         out: folder of the run, with its rows; a checkpoint in it is gone on from.
         progress: told about each step.
+        scoring: what gives the figures of ``evaluate.scorers``, as ``module:function``.
 
     Raises:
         TrainingError: it stopped on an error.
@@ -55,18 +59,64 @@ def train_here(config: TrainConfig, out: Path, progress: Progress) -> None:
         set_seed(seed)
     rows = out / WORK / ROWS
     with _error_text(), quiet():
-        callbacks = [Metrics(out, progress)]
+        callbacks = [Metrics(out, progress), *_evaluation(config, out, progress, scoring)]
         args = common_arguments(config, out)
         progress.status("loading the model")
         trainer = METHODS.get(config.method).trainer(config, rows, args, callbacks)
+        for callback in callbacks:
+            callback.trainer = trainer
         for callback in list(trainer.callback_handler.callbacks):
             if type(callback).__name__ in ("PrinterCallback", "ProgressCallback"):
                 trainer.remove_callback(callback)
         before = last_checkpoint(out)
+        if before is not None and _stopped(config, before):
+            # It was stopped between its end and its record: not a step more is trained.
+            trainer.args.max_steps = _state(before)["global_step"]
         trainer.train(resume_from_checkpoint=None if before is None else str(before))
         _save(trainer, config, out)
     if trainer.is_world_process_zero():
+        if config.evaluate is not None:
+            _keep_best(trainer, config, out)
         _write_result(trainer, out)
+
+
+def _evaluation(
+    config: TrainConfig, out: Path, progress: Progress, scoring: str | None
+) -> list[Any]:
+    """The callbacks that try the model on tasks, and that stop early."""
+    callbacks: list[Any] = []
+    if config.evaluate is not None:
+        from adp.trainers.evaluation.callbacks import EvaluationCallback
+        from adp.trainers.evaluation.tasks import task_evaluation
+
+        tasks = task_evaluation(config, scoring)
+        assert tasks is not None
+        callbacks.append(EvaluationCallback(tasks, out, out / WORK, progress))
+    if config.early_stopping is not None:
+        from adp.trainers.evaluation.callbacks import StoppingCallback
+
+        callbacks.append(StoppingCallback(config, progress))
+    return callbacks
+
+
+def _keep_best(trainer: Any, config: TrainConfig, out: Path) -> None:
+    """Put the best model to its place, with the tokenizer and the name of its base."""
+    from adp.trainers.evaluation.callbacks import BEST, keep_best
+
+    keep_best(config, trainer.state.log_history, out, out / WORK)
+    _name_base(out / BEST / "adapter_config.json", config)
+
+
+def _state(checkpoint: Path) -> dict[str, Any]:
+    """What transformers wrote of the state of a training."""
+    text = (checkpoint / "trainer_state.json").read_text(encoding="utf-8")
+    state: dict[str, Any] = json.loads(text)
+    return state
+
+
+def _stopped(config: TrainConfig, checkpoint: Path) -> bool:
+    """Whether the training was to end at a checkpoint, by early stopping."""
+    return stops_early(config, _state(checkpoint).get("log_history", [])) is not None
 
 
 def last_checkpoint(out: Path) -> Path | None:
@@ -188,7 +238,7 @@ def main(arguments: list[str]) -> int:
         with (
             ConsoleProgress("training", "steps") if first and job["shown"] else Silent() as progress
         ):
-            train_here(config, out, progress)
+            train_here(config, out, progress, job.get("scoring"))
     except AdpError as error:
         plain = {"error": str(error), "exit_code": error.exit_code}
         write_atomic(out / WORK / FAULT, json.dumps(plain) + "\n")

@@ -9,10 +9,11 @@ from typing import Any
 
 from trl import GRPOTrainer  # noqa: TID253 - this module subclasses TRL's trainer
 
+from adp.trainers.trl_order import KeptOrder
 from adp.trainers.trl_preference import Exact
 
 
-class ExactGRPOTrainer(Exact, GRPOTrainer):  # type: ignore[misc]
+class ExactGRPOTrainer(Exact, KeptOrder, GRPOTrainer):  # type: ignore[misc]
     """GRPOTrainer whose prompts hold their special tokens.
 
     TRL tokenises a prompt that is text with the tokenizer's own additions, so the template's

@@ -15,6 +15,7 @@ OURS = (
     "answer",
     "conciseness",
     "efficiency",
+    "et_agent",
     "execution",
     "format",
     "judge",

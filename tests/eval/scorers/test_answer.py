@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import string
 from collections import Counter
@@ -10,16 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adp.eval.scorers.compare_answers import (
-    exact,
-    extract,
-    formula,
-    holds,
-    math_equal,
-    normalize,
-    token_f1,
-)
-from adp.eval.scorers.references import reference_answers
+from adp.core.answers.extraction import extract
+from adp.core.answers.formulas import formula, math_equal
+from adp.core.answers.words import exact, holds, normalize, token_f1
+from adp.rollouts.task_references import reference_answers
 from adp_schema.model import Task
 from tests.eval.scorers.runs import reasons, run, scorer, turn, values
 
@@ -173,3 +168,30 @@ def test_no_answer_is_wrong_and_no_reference_is_unscored():
     assert set(values(scorer("answer").score(empty)).values()) == {0.0}
     unknown = reasons(scorer("answer").score(run(turn(text="4"))))
     assert set(unknown.values()) == {"the task has no reference answer"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "known", "numbers", "hendrycks"),
+    [
+        ("1,000", "1000", 1.0, 0.0),
+        ("\\dfrac12", "0.5", 1.0, 1.0),
+        ("0.25", "1/4", 1.0, 0.0),
+        ("x", "y", 0.0, 0.0),
+    ],
+)
+def test_formulas_are_compared_as_one_chooses(answer, known, numbers, hendrycks):
+    item = run(turn(text="t"), final_answer=answer, task={"answers": json.dumps([known])})
+    for name, value in (("numbers", numbers), ("hendrycks", hendrycks)):
+        assert values(scorer(f"answer:formulas={name}").score(item))["answer_math"] == value
+
+
+@pytest.mark.parametrize(
+    ("dataset", "value"), [("aime24", 0.0), ("hotpotqa", 2 / 3), ("runs", None), (None, None)]
+)
+def test_the_data_set_of_a_task_chooses_what_is_correct(dataset, value):
+    task = {"answers": '["the nile river"]', "dataset": dataset}
+    item = run(turn(text="Nile"), final_answer="Nile", task=task)
+    score = scorer("efficiency:correct=by_source").score(item)
+    assert values(score)["correctness"] == (None if value is None else pytest.approx(value))
+    if value is None:
+        assert "set correct=answer_f1" in reasons(score)["correctness"]

@@ -7,7 +7,6 @@ import asyncio
 import pytest
 
 from adp.eval.scorer import Item
-from adp.eval.scorers.format import et_agent_fault
 from adp.rollouts.collecting.actor import Alone
 from adp.rollouts.collecting.episode import run_episode
 from adp.rollouts.policies.scripted import Scripted
@@ -84,6 +83,7 @@ GOOD = (
     "<think>a</think><search>q</search><result>r</result><think>b</think>"
     "<answer>\\boxed{4}</answer>"
 )
+UNANSWERED = "a tool call without its result"
 
 
 @pytest.mark.parametrize(
@@ -91,17 +91,24 @@ GOOD = (
     [
         (GOOD, None),
         (GOOD.replace("<think>b</think>", ""), None),
-        (GOOD.replace("<think>b", "b"), "1 <think> and 2 </think>"),
-        (GOOD.replace("think", "thought"), "0 <think> and 0 </think>"),
-        (GOOD + "<answer></answer>", "there is not exactly one <answer>"),
-        (GOOD.replace("</search>", ""), "a <search> has no </search>"),
-        (GOOD.replace("<result>r</result>", ""), "a <search> has no <result>"),
-        (GOOD.replace("search", "python").replace("</result>", ""), "a <python> has no </result>"),
-        (GOOD.replace("\\boxed{4}", "4"), "the answer holds no \\boxed{}"),
+        (GOOD.replace("<think>b", "b"), "think tags are missing or do not match"),
+        (GOOD.replace("think", "thought"), "think tags are missing or do not match"),
+        (GOOD + "<answer></answer>", "there is not exactly one answer"),
+        (GOOD.replace("</search>", ""), UNANSWERED),
+        (GOOD.replace("<result>r</result>", ""), UNANSWERED),
+        (GOOD.replace("search", "python").replace("</result>", ""), UNANSWERED),
+        (GOOD.replace("\\boxed{4}", "4"), "the answer has no box"),
     ],
 )
 def test_et_agents_tags(text, fault):
-    assert et_agent_fault(text) == fault
+    score = scorer("format:style=et_agent").score(run(turn(text=text)))[0]
+    assert score.evidence["fault"] == fault
+    assert score.value == float(fault is None)
+
+
+def test_reasoning_that_is_kept_apart_is_a_thought():
+    item = run(turn(text="<answer>\\boxed{4}</answer>", reasoning="a"))
+    assert values(scorer("format:style=et_agent").score(item))["format_correct"] == 1.0
 
 
 def test_et_agents_tags_over_several_steps():

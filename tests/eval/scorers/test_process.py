@@ -63,8 +63,9 @@ def test_correctness_for_each_error():
 def test_calls_without_results_are_unscored():
     result = reasons(scorer("execution").score(run(turn(call("f")))))
     assert result["execution_success"] == "no call has a recorded result"
-    none = reasons(scorer("execution").score(run(turn(text="4"))))
-    assert set(none.values()) == {"the agent made no call"}
+    none = scorer("execution").score(run(turn(text="4"), success=True))
+    assert values(none)["correct_per_error"] == 1.0
+    assert {reason for reason in reasons(none).values() if reason} == {"the agent made no call"}
 
 
 def test_a_result_in_a_message_of_the_environment():

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from adp.converters.run import convert
 from adp.eval.scorer import Item
 from adp.eval.scorers.matching import assign, bipartite, greedy
-from adp.eval.scorers.references import Expected, expected_calls
+from adp.rollouts.task_references import Expected, expected_calls
 from adp.stores.tasks import TaskIndex
 from adp_schema.model import Task
 from adp_schema.store import Store

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adp.eval.scorers.references import Expected
 from adp.eval.scorers.trajectory_match import MatchSettings, matches
+from adp.rollouts.task_references import Expected
 from adp_schema.model import Observation, Step, ToolCall
 from tests.eval.scorers.runs import call, reasons, run, scorer, turn, values
 

@@ -7,13 +7,15 @@ by `make loop`.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 pytest.importorskip("trl", reason="needs the train extra")
 
 import adp
-from examples.loop import run, stages
+from examples.loop import run
+from examples.loop.methods import METHODS, method
 from examples.loop.scale import QUICK
 from examples.loop.work import Work
 
@@ -29,39 +31,59 @@ pytestmark = [
 def test_random_weights_become_an_agent(tmp_path, monkeypatch):
     monkeypatch.setenv("ADP_CACHE", str(tmp_path / "cache"))
     work = Work(tmp_path / "loop", inline=True)
-    work.root.mkdir()
-    stages.write_tasks(work, QUICK, 0)
-    base = run.base(work, QUICK, 0)
-    assert base["stage0_accuracy"] >= 0.97
-    before = stages.evaluate(work, "base", "base", "held_out.jsonl")
-    assert before["success"] < 0.05
+    began = run.begun(work, QUICK, 0)
+    assert began["base"]["stage0_accuracy"] >= 0.97
+    assert began["base"]["lesson_accuracy"] >= 0.95
+    assert began["before"]["success"] < 0.05
+    assert began["pool"] == {"episodes": QUICK.pool, "broken": 0}
+    assert began["leaked"] == {"episodes": QUICK.leaked * QUICK.leaks, "broken": 0}
 
-    assert stages.collect(work, QUICK, 0) == {"episodes": QUICK.pool, "broken": 0}
-    stages.collect_informed(work, QUICK, 0)
-    run.curate(work, QUICK, 0)
+    facts = run.supervised(work, QUICK, 0)
     assert_curated(work)
-    loss = run.train_sft(work, QUICK, 0, "sft", "curated/data")
-    assert loss["last_loss"] < loss["first_loss"] / 4
-    after = stages.evaluate(work, "sft", "sft/model", "held_out.jsonl")
-    print(json.dumps(after))
-    assert after["success"] > 0.6
+    assert facts["sft"]["last_loss"] < facts["sft"]["first_loss"] / 4
+    print(json.dumps(facts))
+    assert facts["after_sft"]["held_out"]["success"] > 0.6
+    (attempt,) = facts["sft"]["attempts"]
+    assert attempt["name_loss"] <= run.LEARNT
 
-    stages.probe(work, QUICK, 0, "sft/model", "probes")
-    assert run.pairs(work)["pairs"] > 5
-    run.train_dpo(work, QUICK, 0, "dpo", "[sigmoid, sft]")
-    assert work.path("dpo", "model", "config.json").is_file()
+    for title, (name, _) in METHODS.items():
+        done = method(work, QUICK, 0, title, facts["sft"]["model"])
+        assert done["training"]["passes"] > 0
+        assert done["held_out"]["tasks"] == QUICK.held_out
+        assert work.path(name, "model", "config.json").is_file()
+
+
+def test_a_training_that_does_not_copy_is_begun_anew(tmp_path, monkeypatch):
+    monkeypatch.setenv("ADP_CACHE", str(tmp_path / "cache"))
+    work = Work(tmp_path / "loop", inline=True)
+    monkeypatch.setattr(run, "LEARNT", 0.0)
+    monkeypatch.setattr(run, "RETRIES", 1)
+    hasty = replace(QUICK, pool=60, curated=20, leaked=2, sft_steps=1, copy_steps=1, lesson_steps=1)
+    run.begun(work, hasty, 3)
+    work.once("curated", lambda: run.curate(work, hasty, 3))
+    facts = run.learn(work, hasty, 3, "sft", "curated/data")
+    assert [attempt["seed"] for attempt in facts["attempts"]] == [3, 1003]
+    assert not facts["learnt"]
+    assert facts["model"] == "sft-1/model"
+    # Another start, which has other weights; what is trained on is the same.
+    starts = [work.path(name, "model.safetensors").read_bytes() for name in ("base", "base-1003")]
+    assert starts[0] != starts[1]
+    assert run.learn(work, hasty, 3, "sft", "curated/data") == facts
 
 
 def assert_curated(work):
-    """Nothing of a held-out task, solved runs only, as many of each kind, errors masked."""
+    """Nothing that leaked, solved runs without circles, as many of each kind, errors masked."""
     store = adp.open(work.path("curated", "data"))
-    held_out = {
-        json.loads(line)["task_id"] for line in work.path("held_out.jsonl").read_text().splitlines()
+    leaked = {
+        json.loads(line)["task_id"] for line in work.path("leaked.jsonl").read_text().splitlines()
     }
     kinds = {}
     for trajectory in store.trajectories():
         assert trajectory.success
-        assert trajectory.task_id not in held_out
+        assert trajectory.task_id not in leaked
+        assert [label for step in trajectory.steps for label in step.labels or ()].count(
+            "redundant"
+        ) <= 2
         kind = trajectory.task.difficulty
         kinds[kind] = kinds.get(kind, 0) + 1
         for step in trajectory.steps:

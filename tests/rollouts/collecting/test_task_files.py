@@ -254,3 +254,18 @@ def test_the_tasks_of_a_store_without_runs(tmp_path):
     (task,) = read_tasks(store.root, KIND, None).tasks
     assert task.instruction == "How long is it?"
     assert task.dataset == store.manifest.datasets.popitem()[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "dataset"),
+    [
+        ("aime25.jsonl", {}, "aime25"),
+        ("bamboogle.jsonl", {"dataset": "mine"}, "mine"),
+        ("questions.jsonl", {}, None),
+    ],
+)
+def test_a_file_of_a_known_set_names_the_data_set_of_its_tasks(tmp_path, name, row, dataset):
+    path = tmp_path / name
+    path.write_text(json.dumps({"problem": "2 + 2?", "answer": 4, **row}), encoding="utf-8")
+    (task,) = read_task_file(path).tasks
+    assert task.dataset == dataset

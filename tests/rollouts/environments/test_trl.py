@@ -15,11 +15,12 @@ from adp.rollouts.environments.calculator import KIND as CALCULATOR
 from adp.rollouts.environments.calculator import Calculator
 from adp.rollouts.environments.from_object import from_object
 from adp.rollouts.environments.search import SearchEnvironment
+from adp.rollouts.environments.toolworld import Toolworld, ToolworldSettings, make_tasks
 from adp.rollouts.environments.trl import answer_reward, from_trl, to_trl, trl_rows
 from adp.rollouts.environments.weather import Weather
 from adp.rollouts.policies.scripted import Scripted
 from adp.rollouts.tool_environment import ToolEnvironment
-from adp.rollouts.tools import FunctionTool, ToolError
+from adp.rollouts.tools import FunctionTool
 from adp.rollouts.turns import Call, Turn
 from adp_schema.errors import UsageError
 from adp_schema.model import Task
@@ -38,20 +39,25 @@ def methods_of(instance):
 def test_an_episode_as_trl_plays_it():
     (task,) = CALCULATOR.tasks(CALCULATOR.settings(), "train", 1, 0)
     (row,) = trl_rows([task])
-    instance = to_trl("calculator")()
+    instance = to_trl("calculator", answer="tool")()
     assert instance.reset(**row) is None  # the prompt says it all
     tools = methods_of(instance)
     assert set(tools) == {"calculator", "submit_answer"}
     expression = task.instruction.removeprefix("What is ").partition("?")[0]
     answer = tools["calculator"](expression=expression)
-    with pytest.raises(ToolError, match="division by zero"):
-        tools["calculator"](expression="1/0")
-    with pytest.raises(ToolError, match="required"):
-        tools["calculator"]()
+    # What went wrong is told in the words of adp collect; TRL would write {'error': ...}.
+    for expression in ({"expression": "1/0"}, {}):
+        environment = Calculator()
+        environment.reset(task)
+        call = Call("calculator", json.dumps(expression))
+        (wanted,) = environment.step(Turn(calls=(call,))).results
+        assert wanted.error
+        assert tools["calculator"](**expression) == wanted.text
+    assert (instance._calls, instance._failed) == (3, 2)
     assert tools["submit_answer"](answer=answer) == "The answer was taken."
     assert instance.get_reward() == 1.0
-    with pytest.raises(ToolError, match="over"):
-        tools["calculator"](expression="1")
+    assert tools["calculator"](expression="1") == "Error: the episode is over"
+    assert tools["submit_answer"](answer="1") == "Error: the episode is over"
     instance.reset(**row)
     tools["submit_answer"](answer="wrong")
     assert instance.get_reward() == 0.0
@@ -59,9 +65,40 @@ def test_an_episode_as_trl_plays_it():
     assert instance.get_reward() == 0.0  # no answer is a failure
 
 
+def test_rows_hold_what_the_environment_says_first():
+    """The messages of adp collect, that of the system included; nothing is glued to them."""
+    settings = ToolworldSettings(kinds=("c1",))
+    tasks = make_tasks(settings, "train", 2, 0)
+    for task, row in zip(tasks, trl_rows(tasks, "toolworld:kinds=[c1]"), strict=True):
+        start = Toolworld(settings).reset(task)
+        assert [message["role"] for message in row["prompt"]] == ["system", "user"]
+        assert row["prompt"] == list(start.messages)
+        assert to_trl("toolworld:kinds=[c1]", first=task)().reset(**row) is None
+    (row,) = trl_rows(tasks[:1], "toolworld", answer="tool")
+    assert row["prompt"][-1]["content"].endswith(
+        "\n\n" + "Give the answer by calling submit_answer; nothing else counts as one."
+    )
+    assert to_trl("toolworld", first=tasks[0], answer="tool")().reset(**row) is None
+    # A row of another data set lacks the words of the system: they stand apart.
+    observation = to_trl("toolworld", first=tasks[0])().reset(**trl_rows(tasks[:1])[0])
+    assert observation is not None
+    assert observation.startswith("\n\nCall tools to find the answer.")
+
+
+def test_the_share_of_failed_calls_is_logged():
+    instance = to_trl("calculator")()
+    instance.reset(**trl_rows(CALCULATOR.tasks(CALCULATOR.settings(), "train", 1, 0))[0])
+    tools = methods_of(instance)
+    tools["calculator"](expression="1/0")
+    tools["calculator"](expression="1")
+    logged = {}
+    answer_reward(["no"], [instance], log_metric=lambda name, value: logged.update({name: value}))
+    assert logged == {"failed_calls": 0.5}
+
+
 def test_the_last_text_may_be_the_answer():
     (task,) = CALCULATOR.tasks(CALCULATOR.settings(), "train", 1, 0)
-    kind = to_trl(Calculator, answer="text")
+    kind = to_trl(Calculator)
     assert not hasattr(kind, "get_reward")
     entry, other, third = kind(), kind(), kind()
     for item in (entry, other):
@@ -76,7 +113,7 @@ def test_the_last_text_may_be_the_answer():
 
 
 def test_rows_of_other_data_sets_become_tasks():
-    instance = to_trl(lambda: from_object(Shop))()
+    instance = to_trl(lambda: from_object(Shop), answer="tool")()
     reset = instance.reset(prompt=[{"role": "user", "content": "Buy."}], answers=["5"], other=3)
     assert reset == " You have 10 coins."
     assert instance.reset(prompt=[{"role": "user", "content": ""}]) == " You have 10 coins."
@@ -85,7 +122,7 @@ def test_rows_of_other_data_sets_become_tasks():
 
 
 def test_asynchronous_environments_work_in_a_thread():
-    instance = to_trl(lambda: from_object(Waits))()
+    instance = to_trl(lambda: from_object(Waits), answer="tool")()
     assert instance.reset(prompt="Add.") == "Hello."
     assert methods_of(instance)["sum"](a=2, b=3) == "5"
     assert instance.get_reward() is None

@@ -6,10 +6,10 @@ import json
 
 from hypothesis import given, settings
 
-from adp.eval.scorers.references import expected_calls
 from adp.rollouts.experts.modes import Assistance
 from adp.rollouts.experts.reference_run import GoldTurn, gold_of
 from adp.rollouts.experts.settings import AssistSettings
+from adp.rollouts.task_references import expected_calls
 from adp_schema.model import Task
 from tests.eval.scorers.test_any import TASK, VALUE
 from tests.rollouts.collecting.worlds import TASK as WHERE

@@ -70,6 +70,20 @@ def test_batches_write_what_transformers_writes_row_by_row(model, memory):
     assert [row.ended for row in result] == [row[-1] in ends for row in wanted]
 
 
+@pytest.mark.parametrize("temperature", [0.0, 1.5])
+def test_the_entropy_at_each_token_is_that_of_one_pass_over_all_of_them(model, temperature):
+    sampling = SamplingSettings(temperature=temperature, top_k=5)
+    written = Generator(model, {END}, sampling, 1 << 24, entropies=10).generate(jobs(9))
+    for job, row in zip(jobs(9), written, strict=True):
+        assert len(row.entropies) == len(row.ids) > 0
+        with torch.inference_mode():
+            logits = model(torch.tensor([[*job.ids, *row.ids]])).logits[0].double()
+        shares = logits.softmax(-1).sort(-1, descending=True).values[:, :10]
+        wanted = -(shares * shares.log()).sum(-1)[len(job.ids) - 1 : -1]
+        assert row.entropies == pytest.approx(wanted.tolist(), abs=1e-3)
+    assert Generator(model, {END}, sampling).generate(jobs(1))[0].entropies == []
+
+
 def test_a_conversation_that_goes_on_is_read_from_where_it_was(model):
     generator = Generator(model, {END}, SamplingSettings(), 1 << 24)
     # Of all lengths, so that some end where a block ends.

@@ -13,8 +13,8 @@ import yaml
 
 import adp
 from adp.stores.locks import holding
+from adp.stores.markdown_text import escape
 from adp.stores.redact import RedactOptions
-from adp.workflows.markdown_text import escape
 from adp.workflows.publish.options import PublishOptions
 from adp.workflows.publish.publish import UploadOptions, publish
 from adp.workflows.publish.repo import RepoId

@@ -50,7 +50,8 @@ class EtWriter:
             known["answer"] = self._answer()
         rows = [self._attempt(run, n) for n, run in enumerate(self._attempts)]
         known |= rows[0][1]
-        spread = extra.shape.get("spread", [keys.output, keys.prediction])
+        judged = [key for key in keys.verdicts if any(key in item for item, _ in rows)]
+        spread = extra.shape.get("spread", [keys.output, keys.prediction, *judged])
         for key in spread:
             kept.pop(key, None)
         if extra.shape.get("empty"):
@@ -112,8 +113,8 @@ class EtWriter:
             carried.add("attempt")
         for key, column in keys.verdicts.items():
             value = getattr(run, column)
-            if native and value is not None:
-                form = extra.shape
+            if value is not None:
+                form = extra.shape if native else {}
                 item[key] = value if column == "success" else write_number(value, key, form)
                 carried.add(column)
         if native:

@@ -50,7 +50,8 @@ def pass_figures(
 ) -> list[Figure]:
     """pass@k and pass^k over tasks, each task alike.
 
-    Branches are no attempts: they begin with steps of another one.
+    Branches are no attempts: they begin with steps of another one. Rollouts that branched
+    (`adp collect --branching`) are: all attempts at a task that were asked for count.
 
     Args:
         rows: the scores.

@@ -9,7 +9,9 @@ The best of all reference answers counts.
 - ``answer_acc``: ET-Agent's ``acc``: the reference is a part of the answer.
 - ``answer_math``: the same formula after the clean-up of MATH (Hendrycks et al. 2021): fractions,
   roots, units, degrees, dollar and percent signs; or the same number: 0.5 is ``\frac{1}{2}``, and
-  1,000 is 1000.
+  1,000 is 1000. ``formulas=hendrycks`` compares as their own code does, to the letter
+  (``is_equiv``), which published figures rest on; ``formulas=math_verify`` by the package
+  math-verify, which compares values (extra ``math``).
 
 With ``extract`` the answer is what stands in the last answer tags, and in it in the last box
 (``\boxed{}``), as ET-Agent finds it. No answer scores 0; a task without references is unscored.
@@ -17,16 +19,26 @@ With ``extract`` the answer is what stands in the last answer tags, and in it in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
+from adp.core.answers.extraction import extract
+from adp.core.answers.formulas import math_equal
+from adp.core.answers.hendrycks import is_equiv
+from adp.core.answers.verified import load_math_verify, verified_equal
+from adp.core.answers.words import exact, holds, token_f1
 from adp.eval.scorer import Item, Score, ScorerKind
 from adp.eval.scorers.base import PerTrajectory, unscored
-from adp.eval.scorers.compare_answers import exact, extract, holds, math_equal, token_f1
 from adp.eval.scorers.correctness import prediction
-from adp.eval.scorers.references import reference_answers
-from adp.eval.scorers.trajectory_reading import SHOWN, cut
 from adp.rollouts.environment import Settings
+from adp.rollouts.task_references import reference_answers
+from adp.rollouts.trajectory_reading import SHOWN, cut
+
+_FORMULAS: Mapping[str, Callable[[str, str], bool]] = {
+    "numbers": math_equal,
+    "hendrycks": is_equiv,
+    "math_verify": verified_equal,
+}
 
 
 class AnswerSettings(Settings):
@@ -38,6 +50,9 @@ class AnswerSettings(Settings):
     prediction: Literal["auto", "final_answer", "last_text"] = "auto"
     """What the answer is: the column final_answer, the agent's last text, or the first of both
     that is there."""
+    formulas: Literal["numbers", "hendrycks", "math_verify"] = "numbers"
+    """How formulas are compared: cleaned, and as numbers (numbers); as the code of MATH does
+    (hendrycks); by their values, with the package math-verify (math_verify)."""
     extract: bool = True
     """Take what stands in the last answer tags and in the last box, where there are any."""
 
@@ -47,6 +62,9 @@ class AnswerScorer(PerTrajectory):
 
     Args:
         settings: its settings.
+
+    Raises:
+        MissingExtraError: math-verify is wanted and not installed.
     """
 
     name = "answer"
@@ -54,6 +72,9 @@ class AnswerScorer(PerTrajectory):
 
     def __init__(self, settings: AnswerSettings) -> None:
         self.settings = settings
+        self._formulas = _FORMULAS[settings.formulas]
+        if settings.formulas == "math_verify":
+            load_math_verify()
 
     def measure(self, item: Item) -> Sequence[Score]:
         """Score a trajectory that ran as it should."""
@@ -68,7 +89,7 @@ class AnswerScorer(PerTrajectory):
             "answer_em": max(exact(text, entry, manner) for entry in known),
             "answer_f1": max(token_f1(text, entry, manner) for entry in known),
             "answer_acc": max(holds(text, entry, manner) for entry in known),
-            "answer_math": max(math_equal(text, entry) for entry in known),
+            "answer_math": max(self._formulas(text, entry) for entry in known),
         }
         evidence = {
             "answer": None if prediction_text is None else cut(text),

@@ -12,11 +12,7 @@ from typing import Any
 from adp.eval.metrics import Intervals, mean_figures
 from adp.eval.metrics.intervals import DEFAULT
 from adp.eval.scorer import Figure, Item, Score, Scored
-from adp.rollouts.collecting.recorder import ENVIRONMENT, INFRASTRUCTURE, POLICY
-from adp_schema.model import Trajectory
-
-OUTSIDE = frozenset({ENVIRONMENT, INFRASTRUCTURE, POLICY})
-"""Values of ``error_type`` that are no fault of the agent's."""
+from adp.rollouts.trajectory_reading import broken
 
 
 class PerTrajectory:
@@ -50,13 +46,6 @@ class PerTrajectory:
     def figures(self, rows: Sequence[Scored]) -> Sequence[Figure]:
         """The mean of each metric."""
         return mean_figures(rows, self.metrics, self.intervals, self.amounts)
-
-
-def broken(trajectory: Trajectory) -> str | None:
-    """What broke a run without the agent's fault; None when nothing did."""
-    if trajectory.error_type not in OUTSIDE:
-        return None
-    return f"the run broke: {trajectory.error_type}"
 
 
 def scored(metric: str, value: float, evidence: Mapping[str, Any] | None = None) -> Score:

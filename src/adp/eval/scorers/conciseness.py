@@ -33,7 +33,7 @@ from adp.eval.scorers.judging import (
     model_of,
     transcript,
 )
-from adp.eval.scorers.trajectory_reading import SHOWN, Made, agent_calls, brief, key_of
+from adp.rollouts.trajectory_reading import SHOWN, Made, agent_calls, brief, key_of
 from adp_schema.model import Trajectory
 
 _WORD = re.compile(r"[0-9][0-9.,:]*[0-9]|[a-z_][a-z0-9_]{5,}")

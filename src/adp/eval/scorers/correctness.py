@@ -10,22 +10,30 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from adp.core.answers.extraction import extract
+from adp.core.answers.formulas import math_equal
+from adp.core.answers.hendrycks import is_equiv
+from adp.core.answers.words import exact, holds, token_f1
 from adp.eval.scorer import Item
-from adp.eval.scorers.compare_answers import exact, extract, holds, math_equal, token_f1
-from adp.eval.scorers.references import reference_answers
-from adp.eval.scorers.trajectory_reading import last_text, number_or_none
 from adp.rollouts.environment import Settings
+from adp.rollouts.task_references import reference_answers
+from adp.rollouts.task_sources import answer_rule
+from adp.rollouts.trajectory_reading import last_text, number_or_none
 from adp.rollouts.turns import is_success
 from adp_schema.model import Trajectory
 
-By = Literal["success", "reward", "answer_em", "answer_f1", "answer_acc", "answer_math"]
+By = Literal[
+    "success", "reward", "answer_em", "answer_f1", "answer_acc", "answer_math", "by_source"
+]
 
 _MEASURES: Mapping[str, Callable[[str, str], float]] = {
     "answer_em": lambda predicted, wanted: exact(predicted, wanted, "et_agent"),
     "answer_f1": lambda predicted, wanted: token_f1(predicted, wanted, "et_agent"),
     "answer_acc": lambda predicted, wanted: holds(predicted, wanted, "et_agent"),
     "answer_math": math_equal,
+    "is_equiv": is_equiv,
 }
+_NO_SET = "no data set of the task is known by name; set correct=answer_f1 or correct=answer_math"
 
 
 class WithCorrectness(Settings):
@@ -33,7 +41,9 @@ class WithCorrectness(Settings):
 
     correct: By = "success"
     """Where correctness comes from: success or reward of the trajectory, or the final answer
-    against the task's (answer_em, answer_f1, answer_acc, answer_math; ET-Agent's manner)."""
+    against the task's (answer_em, answer_f1, answer_acc, answer_math; ET-Agent's manner).
+    by_source: by the name of the task's data set, as ET-Agent does: the same formula (`is_equiv`)
+    for sets such as aime24, F1 of words for sets such as hotpotqa."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +76,11 @@ def correctness(item: Item, by: str) -> Correct:
     answers = reference_answers(item.task)
     if not answers:
         return Correct(None, "the task has no reference answer", by)
+    if by == "by_source":
+        rule = answer_rule(item.task, item.trajectory)
+        if rule is None:
+            return Correct(None, _NO_SET, by)
+        by = "is_equiv" if rule == "math" else "answer_f1"
     predicted = prediction(item.trajectory)
     if predicted is None:
         return Correct(0.0, None, by)

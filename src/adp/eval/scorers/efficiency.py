@@ -18,9 +18,9 @@ from adp.eval.metrics import ratio_figure
 from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
 from adp.eval.scorers.base import PerTrajectory
 from adp.eval.scorers.correctness import WithCorrectness, correctness
-from adp.eval.scorers.references import expected_calls
-from adp.eval.scorers.trajectory_reading import agent_calls, agent_steps
 from adp.eval.scorers.usage import cost_of, seconds_of, tokens_of
+from adp.rollouts.task_references import expected_calls
+from adp.rollouts.trajectory_reading import agent_calls, agent_steps
 
 _USED = ("calls", "turns", "tokens", "seconds", "cost_usd")
 _PER_SUCCESS = {

@@ -4,7 +4,9 @@ A result failed when the source marks it as an error, gives it a type of error, 
 other than 0. Where the source says nothing, ET-Agent's rule over the text stands in: it is empty,
 or holds "Execution Timeout", "Tool execute failed", or the letters "error" in any case (ET-Agent,
 arXiv 2601.06860, ``radar/run.py``). That rule is wrong about results that only speak of errors, so
-what rests on marks alone and what rests on texts alone are reported, too.
+what rests on marks alone and what rests on texts alone are reported, too. ET-Agent's
+``tool_execute_correct_ratio`` is ``execution_text:calls``; its ``errors_with_correctness_ratio`` is
+the mean of ``correct_per_error``, correctness / failed calls (correctness alone without one).
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from adp.eval.metrics import evidence_figure
 from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
 from adp.eval.scorers.base import PerTrajectory, share, unscored
 from adp.eval.scorers.correctness import WithCorrectness, correctness
-from adp.eval.scorers.trajectory_reading import SHOWN, Made, WithActor, agent_calls, brief, cut
+from adp.rollouts.trajectory_reading import SHOWN, Made, WithActor, agent_calls, brief, cut
 from adp_schema.model import Observation
 
 
@@ -32,6 +34,7 @@ class ExecutionScorer(PerTrajectory):
     """
 
     name = "execution"
+    version = "2"
     metrics = ("execution_success", "execution_typed", "execution_text", "correct_per_error")
 
     def __init__(self, settings: ExecutionSettings) -> None:
@@ -40,8 +43,11 @@ class ExecutionScorer(PerTrajectory):
     def measure(self, item: Item) -> Sequence[Score]:
         """Score a trajectory that ran as it should."""
         calls = agent_calls(item.trajectory, self.settings.actor)
+        right = correctness(item, self.settings.correct)
         if not calls:
-            return unscored(self.metrics, "the agent made no call")
+            more = {"from": right.source, "failed": 0}
+            per_error = Score("correct_per_error", right.value, right.reason, more)
+            return [*unscored(self.metrics[:3], "the agent made no call"), per_error]
         answered = [call for call in calls if call.results]
         marks = {id(call): marked(call) for call in answered}
         failed = [call for call in answered if _failed(call, marks[id(call)])]
@@ -72,7 +78,6 @@ class ExecutionScorer(PerTrajectory):
                 {"good": len(answered) - by_text, "results": len(answered)},
             ),
         ]
-        right = correctness(item, self.settings.correct)
         value = None if right.value is None else right.value / max(len(failed), 1)
         more = {"from": right.source, "failed": len(failed)}
         return [*scores, Score("correct_per_error", value, right.reason, more)]

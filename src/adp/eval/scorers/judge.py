@@ -28,8 +28,8 @@ from adp.eval.scorers.judging import (
     model_of,
     transcript,
 )
-from adp.eval.scorers.references import expected_calls
-from adp.eval.scorers.trajectory_reading import agent_calls, agent_steps, cut
+from adp.rollouts.task_references import expected_calls
+from adp.rollouts.trajectory_reading import agent_calls, agent_steps, cut
 
 CRITERION = (
     "Did the agent do what the task asks? C: fully and correctly. P: in part. I: not, or wrongly. "

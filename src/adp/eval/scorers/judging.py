@@ -8,23 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import re
-import threading
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from pydantic import Field
 
 from adp.eval.scorer import Item
 from adp.eval.scorers.base import PerTrajectory
-from adp.eval.scorers.references import reference_answers
-from adp.eval.scorers.trajectory_reading import agent_steps, cut
 from adp.rendering.arguments import whole_text
+from adp.rollouts.background import run_in_background
 from adp.rollouts.environment import Settings
 from adp.rollouts.policy import POLICIES, Policy, Request
 from adp.rollouts.spec import load, read_spec
+from adp.rollouts.task_references import reference_answers
+from adp.rollouts.trajectory_reading import agent_steps, cut
 from adp_schema.ids import digest
 
 RAW = 2_000
@@ -85,7 +84,7 @@ class Judge:
 
     def close(self) -> None:
         """Close the connections; a later question opens them again."""
-        asyncio.run_coroutine_threadsafe(self.policy.close(), _loop()).result()
+        run_in_background(self.policy.close())
 
     def ask(self, prompt: str, key: str) -> list[Vote]:
         """Ask for judgements, all at once; whatever goes wrong is a vote without a text.
@@ -94,8 +93,7 @@ class Judge:
             prompt: the question.
             key: what is judged; the seed of each vote depends on it and on nothing else.
         """
-        asked = asyncio.run_coroutine_threadsafe(self._ask(whole_text(prompt), key), _loop())
-        return asked.result()
+        return run_in_background(self._ask(whole_text(prompt), key))
 
     async def _ask(self, prompt: str, key: str) -> list[Vote]:
         numbers = range(self.votes)
@@ -133,14 +131,6 @@ class Judging(PerTrajectory):
         """Close the connections of the judge."""
         if self._judge is not None:
             self._judge.close()
-
-
-@lru_cache(maxsize=1)
-def _loop() -> asyncio.AbstractEventLoop:
-    """A loop of its own, in a thread, so that a judge can be asked from everywhere."""
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="judges", daemon=True).start()
-    return loop
 
 
 def judge_of(settings: JudgeSettings) -> Judge | None:

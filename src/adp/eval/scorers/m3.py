@@ -38,6 +38,7 @@ from adp.eval.scorers.m3_reading import (
     tracker_of,
     unaided,
 )
+from adp.rollouts.collecting.attempts import is_attempt
 from adp.rollouts.environment import Settings
 from adp.rollouts.environments.m3_scenario import RETRIEVE, followed
 from adp_schema.model import Trajectory
@@ -79,7 +80,7 @@ class M3Scorer(PerTrajectory):
     def measure(self, item: Item) -> Sequence[Score]:
         """Score a run; a turn that was not taken is none."""
         run = item.trajectory
-        if run.branch_kind is not None:
+        if run.branch_kind is not None and not is_attempt(run):
             return unscored(self.metrics, f"a branch ({run.branch_kind}) is no run by itself")
         valid = not self.settings.m3_recovery
         actions = actions_of(run, self.settings.retrievers, calls_are_valid=valid)

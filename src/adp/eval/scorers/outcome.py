@@ -17,8 +17,8 @@ from adp.eval.metrics import mean_figures, pass_figures
 from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
 from adp.eval.scorers.base import PerTrajectory, scored, unscored
 from adp.eval.scorers.correctness import solved
-from adp.eval.scorers.trajectory_reading import cut, number_or_none
 from adp.rollouts.environment import Settings
+from adp.rollouts.trajectory_reading import cut, number_or_none
 from adp_schema.model import Trajectory
 
 _NAMED = 20

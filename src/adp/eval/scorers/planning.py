@@ -24,9 +24,9 @@ from adp.core.json_values import json_or_none
 from adp.eval.metrics import evidence_figure
 from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
 from adp.eval.scorers.base import PerTrajectory, unscored
-from adp.eval.scorers.references import expected_calls
-from adp.eval.scorers.trajectory_reading import agent_calls, cut
 from adp.rollouts.environment import Settings
+from adp.rollouts.task_references import expected_calls
+from adp.rollouts.trajectory_reading import agent_calls, cut
 from adp_schema.model import Trajectory
 
 _SHOWN = 20

@@ -17,8 +17,8 @@ from pydantic import model_validator
 from adp.eval.scorer import Item, Score, ScorerKind
 from adp.eval.scorers.base import PerTrajectory
 from adp.eval.scorers.correctness import WithCorrectness, correctness
-from adp.eval.scorers.trajectory_reading import agent_texts
 from adp.eval.scorers.usage import written_tokens
+from adp.rollouts.trajectory_reading import agent_texts
 from adp_schema.errors import InputError, MissingExtraError
 
 

@@ -14,7 +14,7 @@ from adp.eval.metrics import evidence_figure
 from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
 from adp.eval.scorers.base import PerTrajectory, unscored
 from adp.eval.scorers.tool_schemas import ToolSchema, schemas_of
-from adp.eval.scorers.trajectory_reading import SHOWN, Made, WithActor, agent_calls, brief
+from adp.rollouts.trajectory_reading import SHOWN, Made, WithActor, agent_calls, brief
 
 _NO_TOOLS = "the tools on offer are not recorded"
 _TOOL_KINDS = frozenset({"function", "mcp", "gui", None})

@@ -21,8 +21,8 @@ from adp.eval.metrics import evidence_figure
 from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
 from adp.eval.scorers.base import PerTrajectory, unscored
 from adp.eval.scorers.matching import assign, bipartite
-from adp.eval.scorers.references import Expected, expected_calls
-from adp.eval.scorers.trajectory_reading import (
+from adp.rollouts.task_references import Expected, expected_calls
+from adp.rollouts.trajectory_reading import (
     SHOWN,
     Made,
     WithActor,

@@ -12,7 +12,7 @@ from adp.eval.metrics import productivity_figure
 from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
 from adp.eval.scorers.base import PerTrajectory
 from adp.eval.scorers.correctness import WithCorrectness, correctness
-from adp.eval.scorers.trajectory_reading import agent_calls
+from adp.rollouts.trajectory_reading import agent_calls
 
 
 class ProductivitySettings(WithCorrectness):

@@ -19,8 +19,8 @@ from jsonschema.exceptions import SchemaError, ValidationError
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-from adp.eval.scorers.trajectory_reading import cut, number_or_none
 from adp.rendering.arguments import tools_of
+from adp.rollouts.trajectory_reading import cut, number_or_none
 
 _SCHEMA_KEYS = ("parameters", "input_schema", "inputSchema", "schema")
 _TYPES = {

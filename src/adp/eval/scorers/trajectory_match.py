@@ -22,9 +22,9 @@ from pydantic import Field
 from adp.eval.scorer import Item, Score, ScorerKind
 from adp.eval.scorers.base import PerTrajectory, unscored
 from adp.eval.scorers.matching import bipartite, greedy
-from adp.eval.scorers.references import Expected, Message, expected_calls, gold_messages
-from adp.eval.scorers.trajectory_reading import agent_calls, agent_steps, cut, is_agent, same
 from adp.rollouts.environment import Settings
+from adp.rollouts.task_references import Expected, Message, expected_calls, gold_messages
+from adp.rollouts.trajectory_reading import agent_calls, agent_steps, cut, is_agent, same
 from adp_schema.model import Trajectory
 
 Mode = Literal["strict", "unordered", "subset", "superset"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from adp.eval.scorers.trajectory_reading import agent_steps, number_or_none
+from adp.rollouts.trajectory_reading import agent_steps, number_or_none
 from adp_schema.model import Trajectory
 
 

@@ -102,7 +102,7 @@ def read_scores(
             value = last.setdefault((first["scorer"], first["settings_hash"]), {})
             value[first["trajectory_id"]] = (number, rows)
     tasks = {name: task.key for name, task in find_tasks(store).items()} if last else {}
-    branches = {item.trajectory_id for item in tries if item.parent_id is not None}
+    branches = {item.trajectory_id for item in tries if not item.is_attempt}
     return [_score_set(result, order, tasks, branches) for _, result in sorted(last.items())]
 
 

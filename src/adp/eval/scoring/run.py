@@ -16,7 +16,7 @@ from adp.eval.scoring.read import Key, digests, read_scores, rows_digest
 from adp.eval.scoring.references import References, put_over
 from adp.eval.scoring.rows import RAISED, Given, broke, to_rows, unscored
 from adp.rollouts.collecting.assisted import Assisted, assisted
-from adp.rollouts.collecting.attempts import BROKEN, superseded, tries_of
+from adp.rollouts.collecting.attempts import BROKEN, is_attempt, superseded, tries_of
 from adp.stores.locks import holding
 from adp.stores.tasks import TaskIndex, find_tasks
 from adp_schema.errors import StoreError, UsageError
@@ -38,7 +38,7 @@ class ScoreOptions:
     Attributes:
         out: folder for the scores; None: the folder ``scores`` in the store.
         references: what is right, besides what the tasks of the store say.
-        branches: score branches too, with the steps of their parents.
+        branches: score branches too that are no attempts, with the steps of their parents.
         concurrency: requests at once of a scorer that asks an endpoint, such as a judge; the
             scores and their order do not depend on it.
     """
@@ -215,11 +215,13 @@ class _Run:
 
     def _trajectories(self) -> Iterator[Trajectory]:
         for trajectory in self.store.trajectories():
-            if not self.superseded.isdisjoint((trajectory.trajectory_id, trajectory.parent_id)):
+            attempt = is_attempt(trajectory)
+            above = None if attempt else trajectory.parent_id
+            if not self.superseded.isdisjoint((trajectory.trajectory_id, above)):
                 continue
             if trajectory.parent_id is None:
                 yield trajectory
-            elif self.options.branches:
+            elif attempt or self.options.branches:
                 try:
                     full = self.store.resolve(trajectory)
                 except StoreError as error:

@@ -7,15 +7,22 @@ trajectory of its own (``...#2``), and the broken one stays. Only the last try c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from adp.rollouts.collecting.recorder import ENVIRONMENT, INFRASTRUCTURE, POLICY
+import polars as pl
+
+from adp.rollouts.collecting.recorder import ENVIRONMENT, INFRASTRUCTURE, POLICY, ROLLOUT
 from adp_schema import location
 from adp_schema.ids import numbered
 from adp_schema.store import Store
 
 BROKEN = frozenset({ENVIRONMENT, INFRASTRUCTURE, POLICY})
 """Values of ``error_type`` of a trajectory that broke, and not because of the agent."""
+
+IS_ATTEMPT = (
+    f"(t.parent_id IS NULL OR (t.branch_kind = 'attempt' AND t.source_format = '{ROLLOUT}'))"
+)
+"""`is_attempt` in SQL, over ``all_trajectories t``."""
 
 
 class Try(NamedTuple):
@@ -27,6 +34,41 @@ class Try(NamedTuple):
     attempt: int | None
     error_type: str | None
     parent_id: str | None = None
+    branch_kind: str | None = None
+    source_format: str | None = None
+
+    @property
+    def is_attempt(self) -> bool:
+        """See `is_attempt`."""
+        return is_attempt(self)
+
+
+class _Branch(Protocol):
+    """What tells whether a trajectory is an attempt."""
+
+    @property
+    def parent_id(self) -> str | None: ...
+
+    @property
+    def branch_kind(self) -> str | None: ...
+
+    @property
+    def source_format(self) -> str | None: ...
+
+
+def is_attempt(trajectory: _Branch) -> bool:
+    """Whether a trajectory is an attempt at its task: a main line, or a rollout that branched.
+
+    Branches that other formats call attempts are the tries of one run.
+    """
+    rollout = trajectory.branch_kind == "attempt" and trajectory.source_format == ROLLOUT
+    return trajectory.parent_id is None or rollout
+
+
+def is_attempt_column() -> pl.Expr:
+    """`is_attempt`, over the columns of the table of trajectories."""
+    rollout = (pl.col("branch_kind") == "attempt") & (pl.col("source_format") == ROLLOUT)
+    return pl.col("parent_id").is_null() | rollout.fill_null(value=False)
 
 
 def tries_of(store: Store) -> Iterator[Try]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
@@ -17,18 +17,27 @@ from pathlib import Path
 from typing import Any
 
 from adp.rollouts.collecting.actor import Actor, Alone
+from adp.rollouts.collecting.branching.counts import note_branching
+from adp.rollouts.collecting.branching.group import (
+    BranchingGroup,
+    GroupMember,
+    branch_alone,
+    vocabulary_of,
+)
+from adp.rollouts.collecting.branching.settings import BranchingSettings
 from adp.rollouts.collecting.counts import CollectReport, Episode, Streak
 from adp.rollouts.collecting.episode import run_episode
 from adp.rollouts.collecting.episode_locks import EpisodeLocks
+from adp.rollouts.collecting.foreign_code import broken
 from adp.rollouts.collecting.output_store import UNSTORABLE, OutputStore, episodes_of, is_sealed
 from adp.rollouts.collecting.plan import EpisodeJob, EpisodePlan
 from adp.rollouts.collecting.prepare import look_up, plan_of
-from adp.rollouts.collecting.recorder import ENVIRONMENT, About, Recorder
+from adp.rollouts.collecting.recorder import About
 from adp.rollouts.collecting.run_file import most_asked, settle
 from adp.rollouts.collecting.settings import CollectSettings
 from adp.rollouts.collecting.threads import DaemonThreads
 from adp.rollouts.environment import AsyncEnvironment, Environment
-from adp.rollouts.plugin_errors import error_text, stops
+from adp.rollouts.plugin_errors import stops
 from adp.rollouts.policy import Policy
 from adp.stores.locks import holding
 from adp_schema.errors import (
@@ -62,6 +71,19 @@ def alone(policy: Policy) -> Actors:
     return Alone(policy)
 
 
+def branching_actor(actors: Actors) -> Alone:
+    """Who acts in attempts that branch.
+
+    Raises:
+        UsageError: it is not a policy alone.
+    """
+    if not isinstance(actors, Alone):
+        raise UsageError(
+            "attempts branch only where a model acts alone; choose such a policy, and no expert"
+        )
+    return actors
+
+
 async def collect(
     out: str | Path,
     environments: Environments,
@@ -91,6 +113,8 @@ async def collect(
         StoreError: the store cannot be written to, or a run of another kind writes there.
     """
     settings = settings or CollectSettings()
+    if settings.branching is not None:
+        vocabulary_of(branching_actor(actors).policy, settings.branching)
     if settings.policy is None:
         settings = settings.model_copy(update={"policy": getattr(actors, "name", None)})
     root = Path(out)
@@ -202,6 +226,7 @@ class _Run:
         report.most_asked = most_asked(self._root)
         fewer = report.beyond or report.most_asked > self._settings.n
         full = not report.left and not report.failed and not fewer
+        note_branching(report, self._root, plan.dataset, self._settings.branching)
         if self._settings.seal or (self._settings.seal is None and full):
             await asyncio.to_thread(seal, self._root)
             report.sealed = True
@@ -211,6 +236,8 @@ class _Run:
         """Let workers run the episodes, and one task write what they bring."""
         report = self._plan.report
         count = min(self._settings.concurrency, report.left + report.failed)
+        if self._settings.branching is not None:
+            count = max(1, count // self._settings.n)  # so many groups run at once
         writer = asyncio.create_task(self._target.write())
         workers = [asyncio.create_task(self._worker()) for _ in range(count)]
         workers.append(asyncio.create_task(self._feed(count)))
@@ -261,7 +288,7 @@ class _Run:
         for job in taken:
             if job.about.trajectory_id in there:
                 self._locks.free(job.about.trajectory_id)
-                self._plan.done_elsewhere(job)
+                self._done_elsewhere(job)
             else:
                 await self._ready.put(job)
         return True
@@ -273,12 +300,16 @@ class _Run:
         left = []
         for job in others:
             if job.about.trajectory_id in there:
-                self._plan.done_elsewhere(job)
+                self._done_elsewhere(job)
             else:
                 left.append(job)
         if left and len(left) == len(others):
             await asyncio.sleep(_POLL_SECONDS)
         return left
+
+    def _done_elsewhere(self, job: EpisodeJob) -> None:
+        for member in job.members:
+            self._plan.done_elsewhere(member)
 
     # ---- one episode ----------------------------------------------------------------------
 
@@ -288,30 +319,59 @@ class _Run:
                 raise self._wrong
             if self._over():
                 continue
-            trajectory = await self._episode(job.about)
-            await self._target.put(job, trajectory)
-            episode = Episode.of(trajectory)
-            self._plan.spent.add(episode)
-            self._judged.add(episode)
+            if self._settings.branching is None:
+                trajectories = [await self._episode(job.about)]
+            else:
+                trajectories = await self._group(job.members, self._settings.branching)
+            await self._target.put_together(list(zip(job.members, trajectories, strict=True)))
+            for trajectory in trajectories:
+                episode = Episode.of(trajectory)
+                self._plan.spent.add(episode)
+                self._judged.add(episode)
 
     async def _episode(self, about: About) -> Trajectory:
-        """Run an episode. What is wrong with the call itself is raised, unless others went well."""
-        try:
+        """Run an episode."""
+
+        async def run() -> list[Trajectory]:
             actor = self._actors(about)
             environment = self._environments()
-            trajectory = await run_episode(about, environment, actor, self._settings.limits)
+            return [await run_episode(about, environment, actor, self._settings.limits)]
+
+        return (await self._tried([about], run))[0]
+
+    async def _group(
+        self, members: Sequence[EpisodeJob], branching: BranchingSettings
+    ) -> list[Trajectory]:
+        """Run the attempts at one task."""
+        actor = branching_actor(self._actors)
+        abouts = [member.about for member in members]
+        group = BranchingGroup(
+            [GroupMember(about, actor, about.seed) for about in abouts],
+            self._environments,
+            self._settings.limits,
+            branching,
+            vocabulary_of(actor.policy, branching),
+        )
+        return [branch_alone(item) for item in await self._tried(abouts, group.run)]
+
+    async def _tried(
+        self, abouts: Sequence[About], run: Callable[[], Awaitable[list[Trajectory]]]
+    ) -> list[Trajectory]:
+        """Run. What is wrong with the call itself is raised, unless others went well."""
+        try:
+            trajectories = await run()
         except UsageError as error:
             if not self._through:
                 raise
-            return broken(about, error)
+            return [broken(about, error) for about in abouts]
         except MissingExtraError:
             raise
         except BaseException as error:
             if stops(error):
                 raise
-            return broken(about, error)
+            return [broken(about, error) for about in abouts]
         self._through = True
-        return trajectory
+        return trajectories
 
     def _stored(self, job: EpisodeJob, trajectory: Trajectory, new: bool) -> None:
         """An episode is on the disk."""
@@ -336,14 +396,3 @@ class _Run:
         except RolloutError as error:
             return error
         return None
-
-
-def broken(about: About, error: BaseException) -> Trajectory:
-    """The trajectory of an episode that could not begin."""
-    refused = isinstance(error, UsageError)
-    return Recorder(about).end(
-        terminated=False,
-        error_type=ENVIRONMENT,
-        error_message=str(error) if refused else error_text(error),
-        stop_reason="refused" if refused else ENVIRONMENT,
-    )

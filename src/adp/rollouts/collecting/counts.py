@@ -149,10 +149,16 @@ class Streak:
     Args:
         most: how many are too many.
         at_once: how many episodes run at once.
+        advice: what to do when it stops.
     """
 
-    def __init__(self, most: int, at_once: int) -> None:
-        self._most, self._at_once = most, at_once
+    def __init__(
+        self,
+        most: int,
+        at_once: int,
+        advice: str = "mend the cause, and go on with the same call and --retry-failed",
+    ) -> None:
+        self._most, self._at_once, self._advice = most, at_once, advice
         self._well = False
         self._reason, self._count = "", 0
 
@@ -174,7 +180,7 @@ class Streak:
         if self._count >= most:
             raise RolloutError(
                 f"stopped: {most} episodes in a row broke ({reason}: {episode.error_message}); "
-                "mend the cause, and go on with the same call and --retry-failed"
+                f"{self._advice}"
             )
 
 
@@ -204,6 +210,7 @@ class CollectReport:
         beyond: episodes that the store holds, though this call does not ask for them.
         most_asked: attempts at each task that a call for this store asked for, at most; a call for
             fewer does not end it. 0 when that is unknown.
+        branching: of attempts that branch, how many began how; None when they do not.
         notes: what else to say.
     """
 
@@ -221,6 +228,7 @@ class CollectReport:
     hanging: int = 0
     beyond: int = 0
     most_asked: int = 0
+    branching: dict[str, int] | None = None
     notes: list[str] = field(default_factory=list)
 
     def check(self) -> None:
@@ -245,6 +253,7 @@ class CollectReport:
         seconds = max(self.seconds, 1e-9)
         return {
             **{name: getattr(self, name) for name in _AS_THEY_ARE},
+            **({"branching": self.branching} if self.branching is not None else {}),
             "seconds": round(self.seconds, 3),
             "episodes_per_second": round(self.now.episodes / seconds, 3),
             "tokens_per_second": round(self.now.tokens_out / seconds, 3),

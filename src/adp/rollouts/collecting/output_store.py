@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from adp.rendering.arguments import whole_text
+from adp.rollouts.collecting.attempts import is_attempt_column
 from adp.rollouts.collecting.counts import COLUMNS, Episode
 from adp.rollouts.collecting.recorder import ENVIRONMENT
 from adp_schema.errors import IdTakenError, SchemaError, SealedError
@@ -31,6 +32,8 @@ _IDENTITY = (
 """Columns that an episode keeps when nothing else of it can be stored."""
 _TOGETHER = 256
 """Trajectories of one append."""
+
+_Group = list[tuple[Any, Trajectory]]
 
 _LONGEST_PAUSE = 0.05
 """Seconds between two appends, at most: meanwhile others may append, and more is gathered."""
@@ -54,11 +57,20 @@ class OutputStore:
         self._store = GrowingStore(root)
         self._stored = stored
         self._thread = ThreadPoolExecutor(2, thread_name_prefix="adp-store")
-        self._queue: asyncio.Queue[tuple[Any, Trajectory] | None] = asyncio.Queue(2 * _TOGETHER)
+        self._queue: asyncio.Queue[_Group | None] = asyncio.Queue(2 * _TOGETHER)
 
     async def put(self, tag: Any, trajectory: Trajectory) -> None:
         """Hand a trajectory over; it waits while too many are on their way to the disk."""
-        await self._queue.put((tag, trajectory))
+        await self.put_together([(tag, trajectory)])
+
+    async def put_together(self, group: _Group) -> None:
+        """Hand trajectories over that are appended at once.
+
+        Args:
+            group: each with its tag. A kill leaves all of them in the store or none, unless they
+                are more than the store writes at once (256, or some megabytes).
+        """
+        await self._queue.put(group)
 
     def is_empty(self) -> bool:
         """Whether the store holds nothing yet. It waits for the disk."""
@@ -83,11 +95,11 @@ class OutputStore:
             batch = [await self._queue.get()]
             while len(batch) < _TOGETHER and not self._queue.empty():
                 batch.append(self._queue.get_nowait())
-            items = [item for item in batch if item is not None]
+            groups = [group for group in batch if group is not None]
             began = time.monotonic()
-            for (tag, trajectory), new in await self._call(self._append, items):
+            for (tag, trajectory), new in await self._call(self._append_all, groups):
                 self._stored(tag, trajectory, new)
-            if len(items) < len(batch):
+            if len(groups) < len(batch):
                 return
             await asyncio.sleep(min(time.monotonic() - began, _LONGEST_PAUSE))
 
@@ -103,9 +115,14 @@ class OutputStore:
     async def _call(self, function: Callable[..., Any], *args: Any) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._thread, function, *args)
 
-    def _append(
-        self, items: list[tuple[Any, Trajectory]]
-    ) -> list[tuple[tuple[Any, Trajectory], bool]]:
+    def _append_all(self, groups: list[_Group]) -> list[tuple[tuple[Any, Trajectory], bool]]:
+        """Append groups; those of one trajectory all at once."""
+        done = self._append([group[0] for group in groups if len(group) == 1])
+        for group in groups:
+            done += self._append(group) if len(group) > 1 else []
+        return done
+
+    def _append(self, items: _Group) -> list[tuple[tuple[Any, Trajectory], bool]]:
         """Append several at once; when one of them is refused, one by one."""
         if not items:
             return []
@@ -149,11 +166,11 @@ def _fits(trajectory: Trajectory, steps: list[Step]) -> bool:
 
 
 def episodes_of(root: str | Path, dataset: str) -> Iterator[Episode]:
-    """What a store holds of a data set: all tries, without branches."""
+    """What a store holds of a data set: all tries, without branches that are no attempts."""
     frame = (
         Store.open(str(root))
         .scan("trajectories")
-        .filter((pl.col("dataset") == dataset) & pl.col("parent_id").is_null())
+        .filter((pl.col("dataset") == dataset) & is_attempt_column())
         .select(COLUMNS)
         .collect()
     )

@@ -23,10 +23,17 @@ class EpisodeJob:
     Attributes:
         about: what is known of it; its trajectory id is that of the try.
         name: trajectory id of the first try.
+        group: itself and the others, where all of them are run together.
     """
 
     about: About
     name: str
+    group: tuple[EpisodeJob, ...] = ()
+
+    @property
+    def members(self) -> tuple[EpisodeJob, ...]:
+        """The episodes that are run together."""
+        return self.group or (self,)
 
 
 class EpisodePlan:
@@ -76,7 +83,15 @@ class EpisodePlan:
             "seed": settings.seed,
             "limits": settings.limits.model_dump(),
             "timed": settings.timed,
+            **self._branching(),
         }
+
+    def _branching(self) -> dict[str, Any]:
+        """How attempts branch, which the number of attempts is a part of."""
+        settings = self._settings
+        if settings.branching is None:
+            return {}
+        return {"branching": {"n": settings.n, **settings.branching.model_dump()}}
 
     def asked(self) -> Iterator[About]:
         """All episodes: the first attempt at every task, then the second at every task."""
@@ -124,13 +139,26 @@ class EpisodePlan:
             else:
                 self._broken[name], number_of[name] = last, number + 1
         self.report.beyond = len(beyond)
-        return (
+        jobs = (
             EpisodeJob(
                 replace(about, tries=number_of.get(about.trajectory_id, 1)), about.trajectory_id
             )
             for about in self.asked()
             if about.trajectory_id not in done
         )
+        return jobs if self._settings.branching is None else self._groups(jobs)
+
+    def _groups(self, jobs: Iterable[EpisodeJob]) -> Iterator[EpisodeJob]:
+        """All attempts at a task together; those that are missing from a task one by one."""
+        by_task: dict[str, list[EpisodeJob]] = {}
+        for job in jobs:
+            by_task.setdefault(job.about.task_id, []).append(job)
+        for group in by_task.values():
+            full = len(group) == self._settings.n and all(job.about.tries == 1 for job in group)
+            if full and len(group) > 1:
+                yield replace(group[0], group=tuple(group))
+            else:
+                yield from group
 
     def ended(self, job: EpisodeJob, episode: Episode) -> None:
         """Count an episode of this call that is on the disk."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from adp.rollouts.collecting.branching.counts import note_branching
 from adp.rollouts.collecting.counts import CollectReport, Episode
 from adp.rollouts.collecting.earlier_stores import read_earlier
 from adp.rollouts.collecting.output_store import episodes_of
@@ -76,4 +77,5 @@ def look_up(root: Path, plan: EpisodePlan, settings: CollectSettings) -> Collect
             f"{root} is sealed, {text}, and takes no more; {since_advice(root, settings.since)}"
         )
     report.sealed, report.most_asked = True, most_asked(root)
+    note_branching(report, root, plan.dataset, settings.branching)
     return report

@@ -30,6 +30,10 @@ POLICY = "policy"
 """Values of ``error_type`` of a trajectory: what broke. Each one is no fault of the agent's."""
 
 
+ROLLOUT = "adp_rollout"
+"""The ``source_format`` of trajectories that come out of rollouts."""
+
+
 @dataclass(frozen=True)
 class About:
     """What is known of an episode before it begins.
@@ -73,7 +77,7 @@ class About:
     def columns(self) -> dict[str, Any]:
         """What the trajectory of the episode has in common with its branches."""
         return {
-            "source_format": "adp_rollout",
+            "source_format": ROLLOUT,
             "dataset": self.dataset,
             "split": self.task.split if self.task else None,
             "task_id": self.task_id,
@@ -103,6 +107,9 @@ class Recorder:
     _info: dict[str, Any] = field(default_factory=dict)
     _policies: Mapping[str, str] = field(default_factory=dict)
     _began: datetime | None = None
+    _parent: str | None = None
+    _kept: int = 0
+    """Steps that a branch has in common with its parent."""
 
     def begin(self, start: Start) -> None:
         """Write down the first messages."""
@@ -168,6 +175,21 @@ class Recorder:
         for order, alternate in enumerate(reflection.alternates):
             self._branches.append(self._branch(before, order, alternate))
 
+    def fork(self, about: About) -> Recorder:
+        """Write down an episode that goes on from here by itself; a branch of this one.
+
+        Args:
+            about: what is known of it.
+        """
+        branch = Recorder(about, list(self.messages))
+        branch._steps = [step.model_copy(deep=True) for step in self._steps]
+        branch._tools, branch._offered = dict(self._tools), self._offered
+        branch._ids, branch._info = set(self._ids), dict(self._info)
+        branch._user_turns, branch._answer = self._user_turns, self._answer
+        branch._policies, branch._began = self._policies, branch._now()
+        branch._parent, branch._kept = self.about.trajectory_id, len(self._steps)
+        return branch
+
     def note(self, info: Mapping[str, Any]) -> None:
         """Keep further keys in the column ``extra``."""
         self._info.update(info)
@@ -178,7 +200,7 @@ class Recorder:
         return len(self._steps)
 
     def end(self, **columns: Any) -> Trajectory:
-        """The trajectory.
+        """The trajectory; that of a branch has all steps, but costs what the steps after it cost.
 
         Args:
             **columns: columns of the trajectory: how it ended.
@@ -186,6 +208,7 @@ class Recorder:
         about = self.about
         tools = [dict(tool) for tool in self._tools.values()]
         extra = {"environment": about.environment, "seed": about.seed, **self._info}
+        branch, paid = self._parent is not None, self._steps[self._kept :]
         for step in self._steps:
             mend_step(step)
         trajectory = unchecked(
@@ -203,14 +226,17 @@ class Recorder:
             started_at=self._began,
             ended_at=self._now(),
             time_zone_known=True if about.timed else None,
-            total_tokens_in=total(step.tokens_in for step in self._steps),
-            total_tokens_out=total(step.tokens_out for step in self._steps),
-            total_tokens_cached=total(step.tokens_cached for step in self._steps),
-            total_cost_usd=total(step.cost_usd for step in self._steps),
+            total_tokens_in=total(step.tokens_in for step in paid),
+            total_tokens_out=total(step.tokens_out for step in paid),
+            total_tokens_cached=total(step.tokens_cached for step in paid),
+            total_cost_usd=total(step.cost_usd for step in paid),
             extra=json_text(extra),
+            parent_id=self._parent,
+            parent_step=self._kept if branch else None,
+            branch_kind="attempt" if branch else None,
             steps=self._steps,
             branches=self._branches,
-            task=about.task,
+            task=None if branch else about.task,
             **columns,
         )
         return make_storable(trajectory)

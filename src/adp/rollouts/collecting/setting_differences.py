@@ -21,6 +21,8 @@ _OPTIONS = {
     "made_with.assistance": "--expert-mode",
     "made_with.judges": "--expert-mode",
     "timed": "--no-times",
+    "branching": "--branching",
+    "branching.n": "--n",
     "made_with.environment": "--env",
     "made_with.policy": "--policy",
     **{f"limits.{name}": f"--{name.replace('_', '-')}"

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
+from adp.rollouts.collecting.branching.settings import BranchingSettings
 from adp.rollouts.collecting.limits import Limits, first_reached, limits_in
 from adp.rollouts.environment import Settings
 
@@ -50,6 +51,8 @@ class CollectSettings(Settings):
     """Budgets of an episode."""
     timed: bool = True
     """Keep times, which differ from run to run."""
+    branching: BranchingSettings | None = None
+    """How the attempts at one task branch; null: each of them begins at the beginning."""
     facts: Mapping[str, Any] = Field(default_factory=dict)
     """What else must not change: JSON, without secrets."""
     since: tuple[str, ...] = ()

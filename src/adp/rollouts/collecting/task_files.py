@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from adp.core.answers.sources import rule_of
 from adp.core.input_files import LARGEST_LIST, read_bytes
 from adp.rendering.arguments import whole_text
 from adp.rollouts.collecting.question_sets import as_task_record, parquet_records
@@ -114,6 +115,9 @@ def read_task_file(path: Path, split: str | None = None) -> TaskSet:
             taken = f"record {first} has the id '{task.task_id}' already"
             task_set.refuse(f"{place}: {text if same else taken}")
             continue
+        if task.dataset is None and rule_of(path.stem) is not None:
+            # A known set is known by the name of its file: scorers choose their rule by it.
+            task.dataset = path.stem
         others.update(_kept_apart(record) if task.answers is None else ())
         task_set.tasks.append(task)
     if not task_set.tasks:

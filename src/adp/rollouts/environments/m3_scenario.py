@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from adp.rollouts.answer_match import final_part, normalised
+from adp.core.answers.words import normalised
+from adp.rollouts.answer_match import final_part
 from adp.rollouts.environment import Settings
 from adp.rollouts.turns import Tool
 

@@ -2,7 +2,7 @@
 
 ``search(query)`` finds documents by BM25 (`adp.rollouts.environments.bm25`), ``open_document(id)``
 gives the text of one. `adp.rollouts.environments.corpus` says what a corpus may be; without one
-there are a few short documents to try it with.
+there are a few short documents to try it with. With ``server`` a search server is asked instead.
 """
 
 from __future__ import annotations
@@ -12,14 +12,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from adp.rollouts.environment import CONTENT, EnvironmentKind, Settings
 from adp.rollouts.environments.bm25 import Bm25
 from adp.rollouts.environments.corpus import Document, read_corpus
+from adp.rollouts.searching.remote import RemoteDocuments
+from adp.rollouts.searching.searcher import Searcher, SearchLimits
+from adp.rollouts.searching.server import SearchableDocuments
+from adp.rollouts.searching.summary import Summarizer
 from adp.rollouts.tool_environment import ToolEnvironment
 from adp.rollouts.tools import FunctionTool, ToolError, arguments_schema
-from adp.rollouts.turns import ErrorType, Result
+from adp.rollouts.turns import ErrorType
 
 NAME = "search"
 LONGEST_QUERY = 1000
@@ -130,17 +134,20 @@ def search_tool(value: Library, limit: int) -> FunctionTool:
         value: the documents.
         limit: how many it shows.
     """
+    return searching_tool(Searcher(value, SearchLimits(limit, SNIPPET)), limit, len(value))
 
-    def search(query: str) -> Result:
-        hits = value.search(query, limit)
-        lines = [
-            f"[{document.id}] {document.title}\n{_shortened(document.text)}" for document, _ in hits
-        ]
-        structured = [{"id": document.id, "score": round(score, 6)} for document, score in hits]
-        return Result(text="\n\n".join(lines) or "No document matches.", structured=structured)
 
-    about = f"Searches {len(value):,} documents; it shows the {limit} that match the query best."
-    return FunctionTool(NAME, about, query_parameters(), search, read_only=True)
+def searching_tool(searcher: Searcher, limit: int, documents: int | None = None) -> FunctionTool:
+    """The tool ``search`` over a corpus or a server.
+
+    Args:
+        searcher: the search.
+        limit: how many documents it shows.
+        documents: how many there are; None: that is not known.
+    """
+    many = "documents" if documents is None else f"{documents:,} documents"
+    about = f"Searches {many}; it shows the {limit} that match the query best."
+    return FunctionTool(NAME, about, query_parameters(), searcher.result, read_only=True)
 
 
 def open_tool(value: Library) -> FunctionTool:
@@ -163,37 +170,89 @@ def open_tool(value: Library) -> FunctionTool:
     return FunctionTool("open_document", about, parameters, open_document, read_only=True)
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= SNIPPET else text[:SNIPPET] + " ..."
-
-
-class SearchSettings(Settings):
-    """Settings of the environment ``search``."""
+class ServedSearchSettings(Settings):
+    """Where a search looks: documents of one's own, or a server."""
 
     corpus: Path | None = Field(default=None, json_schema_extra=CONTENT)
     """File or folder of documents, or a store; without it, a few to try."""
     column: str | None = None
     """When the corpus is a store: its texts, such as tasks.instruction."""
+    server: str | None = None
+    """Address of a search server, in the place of a corpus: http://HOST:PORT takes POST /search
+    with query and top_n, as adp serve-search and FlashRAG do."""
     limit: int = Field(default=5, ge=1, le=100)
     """Documents that a search shows."""
     k1: float = Field(default=1.2, ge=0)
     """How much repeating a word counts."""
     b: float = Field(default=0.75, ge=0, le=1)
     """How much length counts against it."""
+    search_seconds: float = Field(default=60.0, gt=0)
+    """Seconds that a search of a server may take."""
+    cache: Path | None = None
+    """File for what searches and summaries brought, shared by all who name it (SQLite)."""
+    summary: str | None = None
+    """Policy that summarises what a search found, such as openai:model=...; none: it is shown as
+    it is."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> ServedSearchSettings:
+        if self.server is not None and self.corpus is not None:
+            raise ValueError("a search looks in a corpus or asks a server; give one of them")
+        return self
+
+    def searcher(self, characters: int, total: int) -> Searcher:
+        """The search.
+
+        Args:
+            characters: of a document that are shown.
+            total: characters of the result.
+
+        Raises:
+            InputError: the corpus or the cache cannot be read.
+            UsageError: the address, the policy or the kind of a file is none.
+            EmptyResultError: there is no document.
+        """
+        documents: SearchableDocuments = (
+            self.documents() if self.server is None
+            else RemoteDocuments(self.server, self.search_seconds)
+        )  # fmt: skip
+        place = self.server or f"{self.corpus and self.corpus.resolve()} {self.column}"
+        summarizer = None if self.summary is None else Summarizer(self.summary)
+        limits = SearchLimits(self.limit, characters, total)
+        return Searcher(documents, limits, place, self.cache, summarizer)
+
+    def documents(self) -> Library:
+        """The corpus with its index."""
+        path = self.corpus.resolve() if self.corpus else None
+        return library(path, self.column, self.k1, self.b)
+
+
+class SearchSettings(ServedSearchSettings):
+    """Settings of the environment ``search``."""
+
+    characters: int = Field(default=SNIPPET, ge=1)
+    """Characters of a document that a search shows."""
+    total_characters: int = Field(default=20_000, ge=1)
+    """Characters of the result of a search."""
 
 
 class SearchEnvironment(ToolEnvironment):
-    """The tools ``search`` and ``open_document``.
+    """The tools ``search`` and ``open_document``; the second only for a corpus of one's own.
 
     Args:
-        settings: the corpus, and how it is searched.
+        settings: the corpus or the server, and how it is searched.
     """
 
     def __init__(self, settings: SearchSettings | None = None) -> None:
         chosen = settings or SearchSettings()
-        path = chosen.corpus.resolve() if chosen.corpus else None
-        documents = library(path, chosen.column, chosen.k1, chosen.b)
-        super().__init__([search_tool(documents, chosen.limit), open_tool(documents)])
+        self.blocking = chosen.server is not None or chosen.summary is not None
+        searcher = chosen.searcher(chosen.characters, chosen.total_characters)
+        if chosen.server is not None:
+            super().__init__([searching_tool(searcher, chosen.limit)])
+            return
+        documents = chosen.documents()
+        tool = searching_tool(searcher, chosen.limit, len(documents))
+        super().__init__([tool, open_tool(documents)])
 
 
 KIND = EnvironmentKind(

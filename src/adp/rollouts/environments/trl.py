@@ -5,16 +5,20 @@ and docstrings; ``reset(**row)`` begins an episode and may return a text that is
 prompt; ``get_reward()`` scores it.
 
     Calculator = to_trl("calculator")
-    rows = trl_rows(tasks)
+    rows = trl_rows(tasks, "calculator")
     trainer = GRPOTrainer(
-        model=..., args=..., train_dataset=Dataset.from_list(rows), environment_factory=Calculator
+        model=..., args=..., train_dataset=Dataset.from_list(rows), environment_factory=Calculator,
+        reward_funcs=[answer_reward],
     )
 
 TRL does not tell an environment what the model says at the end. So there are two ways to answer:
 
+- ``answer="text"``: the last text of the model is the answer, as everywhere in this package. The
+  class has no ``get_reward``; give ``reward_funcs=[answer_reward]``.
 - ``answer="tool"``: the class has one more tool, ``submit_answer``, and ``get_reward``.
-- ``answer="text"``: the last text of the model is the answer. The class has no ``get_reward``; give
-  ``reward_funcs=[answer_reward]``.
+
+Prompts, results and errors are those of this package; turns and limits are TRL's.
+`adp train grpo --env` (`adp.trainers.grpo_environment`) plays whole episodes as `adp collect` does.
 
 `from_trl` makes an environment of a class that was written for TRL.
 """
@@ -51,11 +55,15 @@ TAKEN = TRL_RESERVED | {"submit_answer"}
 
 Make = Callable[[], Environment | AsyncEnvironment]
 
+Answer = Literal["text", "tool"]
+
+_SUBMIT = "Give the answer by calling submit_answer; nothing else counts as one."
+
 
 def to_trl(
     source: str | Make,
     *,
-    answer: Literal["tool", "text"] = "tool",
+    answer: Answer = "text",
     first: Task | None = None,
     name: str = "AdpEnvironment",
 ) -> type:
@@ -83,19 +91,40 @@ def to_trl(
     return type(name, (_WithAnswerTool if answer == "tool" else _TrlEnvironment,), members)
 
 
-def trl_rows(tasks: Sequence[Task]) -> list[dict[str, Any]]:
+def trl_rows(
+    tasks: Sequence[Task], source: str | Make | None = None, *, answer: Answer = "text"
+) -> list[dict[str, Any]]:
     """Rows of a data set for GRPOTrainer: the prompt, and the task as JSON for ``reset``.
 
     Args:
         tasks: the tasks.
+        source: the environment, as for `to_trl`: the prompt is then what it says at the
+            beginning, messages of the system included. None: the instruction alone.
+        answer: how the model answers, as for `to_trl`.
+
+    Raises:
+        UsageError: the environment cannot do a task.
     """
-    return [
-        {
-            "prompt": [{"role": "user", "content": task.instruction or ""}],
-            "task": task.model_dump_json(exclude_none=True),
-        }
-        for task in tasks
-    ]
+    make = _maker(source) if isinstance(source, str) else source
+    return [{"prompt": _first_messages(task, make, answer), "task": _plain(task)} for task in tasks]
+
+
+def _plain(task: Task) -> str:
+    return task.model_dump_json(exclude_none=True)
+
+
+def _first_messages(task: Task, make: Make | None, answer: Answer) -> list[dict[str, Any]]:
+    """What an environment says first."""
+    messages = [{"role": "user", "content": task.instruction or ""}]
+    if make is not None:
+        environment: Any = make()
+        try:
+            messages = [dict(message) for message in _wait(environment.reset(task)).messages]
+        finally:
+            _wait(environment.close())
+    if answer == "tool" and messages:
+        messages[-1]["content"] = f"{messages[-1].get('content') or ''}\n\n{_SUBMIT}"
+    return messages
 
 
 def answer_reward(
@@ -103,14 +132,21 @@ def answer_reward(
 ) -> list[float | None]:
     """Reward function of GRPOTrainer for classes with ``answer="text"``.
 
+    TRL counts a call as failed when it raises, and then tells the model Python's words for it. Ours
+    are told as everywhere, so their share is logged here, as ``failed_calls``.
+
     Args:
         completions: what the model wrote: a list of messages each, or a text.
         environments: the environments of the completions.
-        **columns: not used.
+        **columns: what else TRL gives, such as ``log_metric``.
 
     Returns:
         Rewards; None where the environment does not score.
     """
+    calls = sum(environment._calls for environment in environments)
+    if calls and callable(columns.get("log_metric")):
+        failed = sum(environment._failed for environment in environments)
+        columns["log_metric"]("failed_calls", failed / calls)
     return [
         environment._answered(_last_text(completion))
         for completion, environment in zip(completions, environments, strict=True)
@@ -153,6 +189,7 @@ class _TrlEnvironment:
         self._recorder = Recorder(About(dataset="trl"))
         self._over = False
         self._earned: list[float] = []
+        self._calls = self._failed = 0
 
     def reset(self, **row: Any) -> str | None:
         """Begin an episode with the task of a row."""
@@ -162,10 +199,10 @@ class _TrlEnvironment:
         self._environment = type(self)._make()
         start = _wait(self._environment.reset(task, seed=seed if isinstance(seed, int) else None))
         self._over, self._earned = False, []
+        self._calls = self._failed = 0
         self._recorder = Recorder(About(dataset="trl", task=task, timed=False))
         self._recorder.begin(start)
-        text = "\n\n".join(str(message.get("content", "")) for message in start.messages)
-        return _beyond(text, _prompt(row)) or None
+        return _unsaid(start.messages, row.get("prompt")) or None
 
     def _step(self, turn: Turn) -> Outcome:
         if self._environment is None or self._over:
@@ -180,12 +217,15 @@ class _TrlEnvironment:
         return outcome
 
     def _called(self, tool: str, arguments: Mapping[str, Any]) -> str:
-        outcome = self._step(Turn(calls=(Call(tool, json.dumps(arguments)),)))
-        texts = [result.text for result in outcome.results]
-        for result in outcome.results:
-            if result.error:  # TRL counts what is raised as a failure, and tells it to the model
-                raise ToolError(result.text.removeprefix("Error: "), result.error)
-        return "\n\n".join([*texts, *outcome.messages])
+        self._calls += 1
+        try:
+            outcome = self._step(Turn(calls=(Call(tool, json.dumps(arguments)),)))
+        except ToolError as error:
+            self._failed += 1
+            return f"Error: {error}"
+        # What TRL sees raised it would tell the model in words of its own.
+        self._failed += outcome.failed
+        return "\n\n".join([*(result.text for result in outcome.results), *outcome.messages])
 
     def _reward(self) -> float | None:
         if self._environment is None:
@@ -213,7 +253,10 @@ class _WithAnswerTool(_TrlEnvironment):
         Args:
             answer: The answer.
         """
-        outcome = self._step(Turn(text=answer))
+        try:
+            outcome = self._step(Turn(text=answer))
+        except ToolError as error:
+            return f"Error: {error}"
         return "\n\n".join(outcome.messages) or "The answer was taken."
 
     def get_reward(self) -> float | None:
@@ -262,13 +305,21 @@ def _prompt(row: Mapping[str, Any]) -> str:
     return content if isinstance(content, str) else ""
 
 
-def _beyond(text: str, prompt: str) -> str:
-    """What the environment says besides what the prompt says already."""
-    if not prompt:
-        return text
-    if text.startswith(prompt):
-        return text[len(prompt) :]
-    return text.removesuffix(prompt).rstrip()
+def _unsaid(messages: Sequence[Mapping[str, Any]], prompt: Any) -> str:
+    """What an environment says at the beginning that the prompt of a row does not.
+
+    TRL writes it behind the last message of the prompt, with nothing between.
+    """
+    spoken = prompt if isinstance(prompt, list) else [{"content": prompt or ""}]
+    heard = [
+        str(message.get("content") or "") for message in spoken if isinstance(message, Mapping)
+    ]
+    texts = [str(message.get("content") or "") for message in messages]
+    left = [text for text in texts if text and not any(text in other for other in heard)]
+    last = heard[-1] if heard else ""
+    if len(left) == 1 and last and left[0].startswith(last):
+        return left[0].removeprefix(last)
+    return "\n\n".join(["", *left] if left and last else left)
 
 
 def _last_text(completion: Any) -> str:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
+from adp.rollouts.policies.entropy import top_entropy
 from adp.rollouts.policies.prefixes import BLOCK, Known, Prefixes, growing_layer
 from adp.rollouts.policies.prompts import Generated
 from adp.rollouts.policies.settings import SamplingSettings
@@ -45,6 +46,23 @@ def ends_of(model: Any) -> frozenset[int]:
     return frozenset(end for end in more if end is not None)
 
 
+class TurnGenerator(Protocol):
+    """Writes answers to prompts, many at once."""
+
+    @property
+    def context(self) -> int | None:
+        """Tokens of prompt and answer; None: there is no limit."""
+        ...
+
+    def generate(self, jobs: Sequence[GenerationJob]) -> list[Generated]:
+        """Write answers, in the order of the jobs.
+
+        Raises:
+            InfrastructureError: none could be had, and no prompt is to blame.
+        """
+        ...
+
+
 class Generator:
     """Writes with one model.
 
@@ -53,13 +71,25 @@ class Generator:
         ends: ids of the tokens that end an answer.
         sampling: how tokens are chosen.
         memory: bytes for what was read already; 0 reads every prompt from its beginning.
+        tempered: keep log probabilities at the temperature, from which tokens are drawn; else
+            those of the model, at 1.
+        entropies: tokens over which the entropy of each place is taken; 0: it is not.
     """
 
     def __init__(
-        self, model: Any, ends: Collection[int], sampling: SamplingSettings, memory: int = 0
+        self,
+        model: Any,
+        ends: Collection[int],
+        sampling: SamplingSettings,
+        memory: int = 0,
+        *,
+        tempered: bool = False,
+        entropies: int = 0,
     ) -> None:
         self.model = model
+        self.entropies = entropies
         self.sampling = sampling
+        self.scale = sampling.temperature if tempered and sampling.temperature else 1.0
         self.ends = frozenset(ends) | ends_of(model)
         # Layers of other kinds, such as sliding windows, do not keep all that was read.
         self._plain = all(kind.__name__ == "DynamicLayer" for kind in self._kinds())
@@ -273,10 +303,17 @@ class _Batch:
         import torch
 
         chosen = torch.tensor(tokens, device=logits.device)[:, None]
+        count = min(self._generator.entropies, logits.shape[-1])
+        likeliest = logits.log_softmax(-1).topk(count).values.tolist() if count else None
+        if self._generator.scale != 1:
+            logits = logits / self._generator.scale
         logprobs = logits.gather(-1, chosen)[:, 0] - logits.logsumexp(-1)
-        for row, token, logprob in zip(self._rows, tokens, logprobs.tolist(), strict=True):
+        for place, (token, logprob) in enumerate(zip(tokens, logprobs.tolist(), strict=True)):
+            row = self._rows[place]
             if not row.open:
                 continue
+            if likeliest is not None:
+                row.ended.entropies.append(top_entropy(likeliest[place], count))
             row.ended.ids.append(token)
             row.ended.logprobs.append(logprob)
             row.ended.ended = token in self._generator.ends

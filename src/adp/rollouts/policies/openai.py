@@ -9,6 +9,7 @@ is, see `adp.rollouts.endpoint.client`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic import Field
@@ -17,7 +18,12 @@ from adp.rollouts.endpoint.client import Endpoint
 from adp.rollouts.endpoint.errors import ContextError, FormatError
 from adp.rollouts.endpoint.settings import EndpointSettings
 from adp.rollouts.policies.names import model_name
-from adp.rollouts.policies.openai_messages import message_in_text, read_turn, wire_messages
+from adp.rollouts.policies.openai_messages import (
+    entropies_of,
+    message_in_text,
+    read_turn,
+    wire_messages,
+)
 from adp.rollouts.policies.settings import free
 from adp.rollouts.policy import AgentLimitError, PolicyKind, Request
 from adp.rollouts.turns import Turn
@@ -52,6 +58,9 @@ class OpenAISettings(EndpointSettings):
     """Send the reasoning of earlier turns back, as reasoning_content."""
     logprobs: bool = False
     """Ask for log probabilities of the written tokens."""
+    entropies: int = free(0, ge=0)
+    """Give the entropy at each written token over so many of the likeliest ones, which the server
+    is asked for as top_logprobs; 0: do not. Rollouts that branch ask for it themselves."""
     extra_body: dict[str, Any] = Field(default_factory=dict)
     """Further members of the request, such as {return_token_ids: true} for vLLM."""
 
@@ -62,12 +71,17 @@ class OpenAIPolicy:
     Args:
         settings: its settings.
 
+    Attributes:
+        name: name of the model.
+        vocabulary: how many tokens the model knows; a server does not say.
+
     Raises:
         UsageError: the URL is none, or the environment does not hold the key.
     """
 
     def __init__(self, settings: OpenAISettings) -> None:
         self.name = model_name(settings.model)
+        self.vocabulary: int | None = None
         self._settings = settings
         self._endpoint = Endpoint(settings, settings.extra_body)
 
@@ -88,8 +102,11 @@ class OpenAIPolicy:
             )
         except ContextError as error:
             raise AgentLimitError("context_length", str(error)) from error
-        in_text = self._settings.tools_in == "text"
-        return read_turn(reply.body, self.name, reply.tries, in_text=in_text)
+        settings = self._settings
+        turn = read_turn(reply.body, self.name, reply.tries, in_text=settings.tools_in == "text")
+        if not settings.entropies:
+            return turn
+        return replace(turn, entropies=entropies_of(reply.body, settings.entropies))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -110,7 +127,8 @@ class OpenAIPolicy:
             settings.max_tokens_field: settings.max_tokens,
             "seed": request.seed if settings.seed else None,
             "stop": settings.stop or None,
-            "logprobs": settings.logprobs or None,
+            "logprobs": settings.logprobs or settings.entropies > 0 or None,
+            "top_logprobs": settings.entropies or None,
             "stream": settings.stream or None,
             "stream_options": {"include_usage": True} if settings.stream else None,
         }

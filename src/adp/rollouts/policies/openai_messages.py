@@ -14,6 +14,7 @@ from typing import Any
 from adp.rendering.answers import TAGS, split_thought
 from adp.rendering.arguments import object_of
 from adp.rendering.prepare import as_text
+from adp.rollouts.policies.entropy import top_entropy
 from adp.rollouts.policies.names import model_name
 from adp.rollouts.policies.prompts import chat_of
 from adp.rollouts.policy import Request
@@ -212,6 +213,29 @@ def _logprobs(value: Any) -> tuple[float, ...] | None:
     if not all(isinstance(item, int | float) for item in results):
         return None
     return tuple(float(item) for item in results if item is not None)
+
+
+def entropies_of(body: Mapping[str, Any], count: int) -> tuple[float, ...] | None:
+    """Of each written token the entropy over the likeliest ones; None where they are missing.
+
+    Args:
+        body: what the endpoint answered, with at least one choice.
+        count: how many of the likeliest to take.
+    """
+    given = body["choices"][0].get("logprobs")
+    content = given.get("content") if isinstance(given, dict) else None
+    if not isinstance(content, list) or not content:
+        return None
+    rows = []
+    for item in content:
+        listed = item.get("top_logprobs") if isinstance(item, dict) else None
+        if not isinstance(listed, list) or not listed:
+            return None
+        values = [entry.get("logprob") if isinstance(entry, dict) else None for entry in listed]
+        if not all(isinstance(value, int | float) for value in values):
+            return None
+        rows.append([float(value) for value in values if value is not None])
+    return tuple(top_entropy(row, count) for row in rows)
 
 
 def _string(value: Any) -> str | None:

@@ -53,11 +53,13 @@ class Generated:
         ids: token ids, the one that ended it included.
         logprobs: their log probabilities before temperature and cuts; empty when not known.
         ended: whether it ended by itself.
+        entropies: of each token the entropy over the likeliest ones; empty when not asked for.
     """
 
     ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     ended: bool = False
+    entropies: list[float] = field(default_factory=list)
 
 
 class Prompter:
@@ -180,6 +182,7 @@ class Prompter:
             prompt_token_ids=prompt.ids if settings.token_ids else None,
             completion_token_ids=tuple(written.ids) if settings.token_ids else None,
             logprobs=tuple(written.logprobs) if settings.logprobs and written.logprobs else None,
+            entropies=tuple(written.entropies) if settings.entropies else None,
         )
 
 

@@ -105,7 +105,7 @@ class ReplayPolicy:
 
     def _recorded(self, name: str) -> Sequence[Turn]:
         if name not in self._turns:
-            self._turns[name] = recorded_turns(self._store.get(name))
+            self._turns[name] = recorded_turns(self._store.get(name, resolve=True))
             if len(self._turns) > _KEPT:
                 self._turns.popitem(last=False)
         self._turns.move_to_end(name)
@@ -131,7 +131,7 @@ def _index(store: Store, dataset: str | None) -> Mapping[tuple[TaskKey, int], st
     index: dict[tuple[TaskKey, int], str] = {}
     for item in tries:
         name = str(item.trajectory_id)
-        wanted = item.parent_id is None and dataset in (None, item.dataset) and name not in again
+        wanted = item.is_attempt and dataset in (None, item.dataset) and name not in again
         key = tasks[name].key
         if wanted and key is not None:
             index.setdefault((key, item.attempt or 0), name)

@@ -85,5 +85,8 @@ class InProcessSettings(PromptSettings, SamplingSettings):
     """Tokens of prompt and answer; null: what the model was made for."""
     logprobs: bool = False
     """Keep log probabilities of the written tokens."""
+    entropies: int = free(0, ge=0)
+    """Give the entropy at each written token over so many of the likeliest ones; 0: do not.
+    Rollouts that branch ask for it themselves."""
     token_ids: bool = True
     """Keep token ids of prompt and answer."""

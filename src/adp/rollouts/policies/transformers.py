@@ -11,12 +11,17 @@ the episodes that asked for it. The model works in a thread of its own.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from adp.rollouts.policies.generation import GenerationJob, Generator, ends_of
+from adp.rollouts.policies.generation import (
+    GenerationJob,
+    Generator,
+    TurnGenerator,
+    ends_of,
+)
 from adp.rollouts.policies.loading import load_for_generation
 from adp.rollouts.policies.names import model_name
 from adp.rollouts.policies.prompts import ModelPrompt, Prompter
@@ -54,6 +59,12 @@ class TransformersPolicy:
         settings: its settings.
         model: a loaded model; None loads the one that the settings name.
         tokenizer: of that model.
+        generator: makes what writes in place of the model's own, given the ids of tokens that end
+            a turn.
+
+    Attributes:
+        name: name of the model.
+        vocabulary: how many tokens the tokenizer knows.
 
     Raises:
         UsageError: there is no such model, or a setting does not fit it.
@@ -61,15 +72,26 @@ class TransformersPolicy:
     """
 
     def __init__(
-        self, settings: TransformersSettings, model: Any = None, tokenizer: Any = None
+        self,
+        settings: TransformersSettings,
+        model: Any = None,
+        tokenizer: Any = None,
+        generator: Callable[[frozenset[int]], TurnGenerator] | None = None,
     ) -> None:
         if model is None:
             model, tokenizer = load_for_generation(settings)
         self.name = model_name(settings.model)
+        self.vocabulary = len(tokenizer)
         self._settings = settings
         self._prompter = Prompter(tokenizer, settings, ends_of(model))
-        memory = settings.prefix_cache_mb << 20
-        self._generator = Generator(model, self._prompter.ends, settings, memory)
+        self._generator: TurnGenerator
+        if generator is not None:
+            self._generator = generator(frozenset(self._prompter.ends))
+        else:
+            memory = settings.prefix_cache_mb << 20
+            self._generator = Generator(
+                model, self._prompter.ends, settings, memory, entropies=settings.entropies
+            )
         if self._prompter.context is None:
             self._prompter.context = self._generator.context
         self._waiting: list[_Waiting] = []

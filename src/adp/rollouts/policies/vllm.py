@@ -14,13 +14,15 @@ from typing import Any
 from pydantic import Field
 
 from adp.rendering.model import load_tokenizer, stop_ids
+from adp.rollouts.policies.entropy import top_entropy
 from adp.rollouts.policies.loading import places
 from adp.rollouts.policies.names import model_name
 from adp.rollouts.policies.prompts import Generated, Prompter
 from adp.rollouts.policies.settings import InProcessSettings, free
+from adp.rollouts.policies.vllm_limits import check_version, room_for
 from adp.rollouts.policy import InfrastructureError, PolicyKind, Request
 from adp.rollouts.turns import Turn
-from adp_schema.errors import MissingExtraError, UsageError
+from adp_schema.errors import UsageError
 from adp_schema.model import Task
 
 
@@ -41,19 +43,28 @@ class VllmPolicy:
     Args:
         settings: its settings.
 
+    Attributes:
+        name: name of the model.
+        vocabulary: how many tokens the tokenizer knows.
+
     Raises:
         MissingExtraError: vLLM is not installed.
         UsageError: vLLM cannot load the model, or a setting is not for it.
     """
 
     def __init__(self, settings: VllmSettings) -> None:
+        check_version()
         try:
             from vllm import SamplingParams
             from vllm.engine.arg_utils import AsyncEngineArgs
             from vllm.lora.request import LoRARequest
             from vllm.v1.engine.async_llm import AsyncLLM
         except ImportError as error:
-            raise MissingExtraError("vllm", "vllm") from error
+            # It is there, in the right version, and does not load: CUDA, or torch of another kind.
+            raise UsageError(
+                f"vLLM is installed and cannot be loaded: {error}; install it anew for this "
+                "machine, or serve the model and use the policy openai"
+            ) from error
         if settings.device is not None or settings.attn_implementation is not None:
             raise UsageError(
                 "vLLM chooses device and attention itself; give what it takes as engine"
@@ -67,9 +78,10 @@ class VllmPolicy:
             trust_remote_code=settings.trust_remote_code,
             revision=settings.revision if settings.tokenizer is None else None,
         )
+        self.vocabulary = len(tokenizer)
         self._prompter = Prompter(tokenizer, settings, stop_ids(base))
         try:
-            given = _engine_arguments(settings, base, adapter is not None)
+            given = _engine_arguments(settings, base, adapter)
             self._engine: Any = AsyncLLM.from_engine_args(AsyncEngineArgs(**given))
         except (TypeError, ValueError, OSError, RuntimeError) as error:
             message = " ".join(str(error).split())[:300]
@@ -77,12 +89,14 @@ class VllmPolicy:
         self._prompter.context = self._engine.model_config.max_model_len
         self._adapter = LoRARequest("adapter", 1, adapter) if adapter is not None else None
         self._numbers = itertools.count()
+        self._answered = False
 
     async def act(self, request: Request) -> Turn:
         """The model's turn.
 
         Raises:
-            UsageError: the model's template cannot write tools.
+            UsageError: the model's template cannot write tools, or the engine refuses the very
+                first request.
             AgentLimitError: the conversation fills the model's context.
             InfrastructureError: the engine failed.
         """
@@ -97,7 +111,7 @@ class VllmPolicy:
             max_tokens=self._prompter.longest(prompt),
             seed=request.seed,
             stop_token_ids=sorted(self._prompter.ends),
-            logprobs=0 if settings.logprobs else None,
+            logprobs=settings.entropies or (0 if settings.logprobs else None),
             detokenize=False,
             output_kind=RequestOutputKind.FINAL_ONLY,
         )
@@ -112,10 +126,17 @@ class VllmPolicy:
                 last = item
         except Exception as error:
             # The engine lives in another process and raises what it likes.
-            raise InfrastructureError("engine", f"vLLM failed: {error!r}") from error
+            message = " ".join(str(error).split())[:300] or repr(error)
+            if not self._answered:
+                # What it refuses before it ever answered, it refuses every time.
+                raise UsageError(
+                    f"vLLM refuses to write with {self._settings.model}: {message}"
+                ) from error
+            raise InfrastructureError("engine", f"vLLM failed: {message}") from error
         if last is None or last.outputs[0].finish_reason not in ("stop", "length"):
             raise InfrastructureError("engine", "vLLM gave no answer")
-        return self._prompter.turn(request, prompt, _generated(last))
+        self._answered = True
+        return self._prompter.turn(request, prompt, _generated(last, settings.entropies))
 
     def remarks(self, tasks: Sequence[Task]) -> list[str]:
         """What the chat template dropped from prompts; see `Prompter.remarks`."""
@@ -128,7 +149,7 @@ class VllmPolicy:
             engine.shutdown()
 
 
-def _engine_arguments(settings: VllmSettings, base: str, adapted: bool) -> dict[str, Any]:
+def _engine_arguments(settings: VllmSettings, base: str, adapter: str | None) -> dict[str, Any]:
     given: dict[str, Any] = {
         "model": base,
         "tokenizer": settings.tokenizer,
@@ -138,23 +159,30 @@ def _engine_arguments(settings: VllmSettings, base: str, adapted: bool) -> dict[
         "max_model_len": settings.context_length,
         "gpu_memory_utilization": settings.gpu_memory_utilization,
         "tensor_parallel_size": settings.tensor_parallel_size,
-        "enable_lora": adapted or None,
+        "enable_lora": True if adapter is not None else None,
+        "max_lora_rank": None if adapter is None else room_for(adapter),
         "disable_log_stats": True,
     }
     return {key: value for key, value in given.items() if value is not None} | settings.engine
 
 
-def _generated(value: Any) -> Generated:
-    """The final output of a request."""
+def _generated(value: Any, count: int = 0) -> Generated:
+    """The final output of a request, with the entropy over some of the likeliest tokens."""
     output = value.outputs[0]
     ids = [int(token) for token in output.token_ids]
-    logprobs = []
+    logprobs, entropies = [], []
     if output.logprobs is not None:
         logprobs = [
             float(known[token].logprob) for token, known in zip(ids, output.logprobs, strict=True)
         ]
+    if count and output.logprobs is not None:
+        # It gives the chosen token besides, where that is not among the likeliest.
+        entropies = [
+            top_entropy([float(item.logprob) for item in known.values()], count)
+            for known in output.logprobs
+        ]
     ended = output.finish_reason == "stop"
-    return Generated(ids, logprobs, ended)
+    return Generated(ids, logprobs, ended, entropies)
 
 
 KIND = PolicyKind(

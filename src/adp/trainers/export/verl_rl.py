@@ -1,7 +1,7 @@
 """``verl-rl``: one row for each task, for reinforcement learning with verl.
 
 A row holds what stands before the first step of the agent, and what a reward can compare with. It
-does not hold what an agent once did.
+does not hold what an agent once did. A file beside it rewards: by the answer, or as ET-Agent does.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from adp.trainers.export.exporter import (
 )
 from adp.trainers.export.readme import page
 from adp.trainers.export.shapes import json_text, plain
+from adp.trainers.export.single_file import shipped_file
 from adp_schema.ids import digest
 from adp_schema.model import Task, Trajectory
 
@@ -58,6 +59,47 @@ python -m verl.trainer.main_ppo \\
 """
 
 
+ET_AGENT = """\
+## Train
+
+With verl 0.9.1, in this folder:
+
+```sh
+python -m verl.trainer.main_ppo \\
+    algorithm.adv_estimator=grpo \\
+    data.train_files=$PWD/train.parquet data.val_files=$PWD/train.parquet \\
+    data.train_batch_size=32 data.max_prompt_length=2000 data.max_response_length=4096 \\
+    data.return_raw_chat=True data.filter_overlong_prompts=True \\
+    reward.num_workers=1 \\
+    reward.reward_manager.source=importlib \\
+    reward.reward_manager.name=EtAgentRewardManager \\
+    reward.reward_manager.module.path=$PWD/reward.py \\
+    +reward.reward_kwargs.sigma_tool=0.2 +reward.reward_kwargs.sigma_len=0.5 \\
+    actor_rollout_ref.model.path={model} \\
+    actor_rollout_ref.rollout.name=vllm actor_rollout_ref.rollout.n=16 \\
+    actor_rollout_ref.actor.use_kl_loss=True actor_rollout_ref.actor.kl_loss_coef=0 \\
+    actor_rollout_ref.actor.ppo_mini_batch_size=4 \\
+    actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=1 \\
+    actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu=1 \\
+    actor_rollout_ref.ref.log_prob_micro_batch_size_per_gpu=1 \\
+    trainer.val_before_train=False trainer.test_freq=-1 trainer.total_training_steps=100 \\
+    trainer.nnodes=1 trainer.n_gpus_per_node=1
+```
+
+- `reward.py` is ET-Agent's reward R = r * f_tool * f_len + f_fmt over the responses to one prompt.
+  Its settings are the arguments of `EtAgentOptions` in it, given as `+reward.reward_kwargs.NAME=`.
+- Responses wait for the others of their prompt, so one process gives all rewards, and
+  `data.train_batch_size` times (`rollout.n` - 1) stays below 1,000.
+- Rows whose `extra_info.split` is not `train` only measure, and get r alone. To validate, name a
+  file of such rows as `data.val_files`, and set `trainer.test_freq`.
+- `reward_model.ground_truth` is text: {truth}, a list as JSON. `data_source` names the rule: the
+  same formula for sets such as aime24, F1 of words for others; `metric=math` or `qa` overrides it.
+"""
+
+BODIES = {"answer": BODY, "et_agent": ET_AGENT}
+REWARDS = {"answer": "reward.py", "et_agent": "et_agent_reward.py"}
+
+
 class VerlRlOptions(ExporterOptions):
     """Options of ``verl-rl``."""
 
@@ -67,6 +109,9 @@ class VerlRlOptions(ExporterOptions):
     """What a reward compares with: a column of the task, the gold answer of its first turn, or
     the final answer of a run that succeeded. auto: the first that the task has of first_turn,
     answers, expected_calls and tests."""
+    reward: Literal["answer", "et_agent"] = "answer"
+    """What `reward.py` holds: 1 for an answer that ends with the ground truth (answer), or
+    ET-Agent's reward over the responses to a prompt (et_agent)."""
     model_name_or_path: str = "Qwen/Qwen3-8B"
     """Model that the README names."""
 
@@ -133,7 +178,7 @@ class VerlRl(RowExporter):
     def files(self, options: VerlRlOptions, facts: Mapping[str, Any]) -> Mapping[str, str]:
         """README and a reward function."""
         what = options.ground_truth.replace("_", " ")
-        body = BODY.format(
+        body = BODIES[options.reward].format(
             model=options.model_name_or_path,
             truth="the first of first turn, answers, expected calls and tests that the task has"
             if what == "auto"
@@ -141,7 +186,7 @@ class VerlRl(RowExporter):
         )
         return {
             "README.md": page("verl, reinforcement learning", body, facts),
-            "reward.py": shipped("reward.py"),
+            "reward.py": shipped_file(REWARDS[options.reward]),
         }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from adp.rollouts.environment import Settings
 from adp.trainers.rollouts.reward import FinishedRollout, RewardStage, RolloutRewardKind
+from adp_schema.model import Trajectory
 
 
 class EnvironmentRewardSettings(Settings):
@@ -28,11 +29,11 @@ class EnvironmentReward:
         self, rollouts: Sequence[FinishedRollout], stage: RewardStage
     ) -> list[float | None]:
         """The verdicts, as they are; None for an episode that was not judged."""
-        return [_verdict(rollout) for rollout in rollouts]
+        return [verdict(rollout.trajectory) for rollout in rollouts]
 
 
-def _verdict(rollout: FinishedRollout) -> float | None:
-    trajectory = rollout.trajectory
+def verdict(trajectory: Trajectory) -> float | None:
+    """What the environment says about an episode; None when it says nothing."""
     if trajectory.reward is not None:
         return float(trajectory.reward)
     return None if trajectory.success is None else float(trajectory.success)

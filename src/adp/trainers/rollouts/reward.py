@@ -87,6 +87,7 @@ ROLLOUT_REWARDS: Registry[RolloutRewardKind] = Registry(
     "adp.rollout_rewards",
     {
         "environment": "adp.trainers.rollouts.environment_reward:KIND",
+        "et_agent": "adp.trainers.rollouts.et_agent:KIND",
     },
 )
 """The rewards by name, each imported when it is asked for."""

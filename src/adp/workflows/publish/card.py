@@ -20,9 +20,9 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from adp.stores.composition import Composition, Rate, Recorded
 from adp.stores.licenses import Assessment
+from adp.stores.markdown_text import escape, fenced
 from adp.stores.visible_text import human_size
 from adp.version import __version__
-from adp.workflows.markdown_text import escape, fenced
 from adp.workflows.publish.configs import PublishedConfig
 from adp.workflows.publish.findings import StoreFindings
 from adp.workflows.publish.messages import describe

@@ -17,9 +17,9 @@ from adp.converters.sts.keys import HARNESS
 from adp.converters.sts.trace import Form, trace_lines
 from adp.core.progress import Progress, Silent
 from adp.stores.locks import alone
+from adp.stores.markdown_text import escape
 from adp.stores.shards import open_finished
 from adp.version import __version__
-from adp.workflows.markdown_text import escape
 from adp.workflows.publish.card import size_category
 from adp.workflows.publish.checksums import SUMS, check_names, check_sums, write_sums
 from adp.workflows.publish.repo import HUB, TRACES

@@ -11,7 +11,7 @@ from typing import Any
 from adp.eval.metrics import is_number
 from adp.eval.scorer import Score, Scored
 from adp.rollouts.collecting.assisted import ALONE, Assisted
-from adp.rollouts.collecting.attempts import BROKEN, superseded, tries_of
+from adp.rollouts.collecting.attempts import BROKEN, IS_ATTEMPT, superseded, tries_of
 from adp.rollouts.experts.history import EXPERT
 from adp.stores.composition.model import Count
 from adp.stores.composition.questions import ranked as most_frequent
@@ -51,9 +51,10 @@ _EPISODES = f"""
         TRY(json_extract_string(t.extra, '$.run_metadata.expert_assistance.mode')) AS mode,
         coalesce(o.steps, 0) AS steps, coalesce(o.expert_steps, 0) AS expert_steps,
         coalesce(o.turns, 0) AS turns, coalesce(m.calls, 0) AS calls
-    FROM trajectories t
+    FROM all_trajectories t
     LEFT JOIN own o USING (seq)
     LEFT JOIN made m USING (seq)
+    WHERE {IS_ATTEMPT}
     ORDER BY t.seq
 """
 

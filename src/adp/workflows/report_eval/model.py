@@ -18,6 +18,7 @@ __all__ = [
     "Evaluation",
     "FailedEpisode",
     "Outcomes",
+    "RadarAxis",
     "Rate",
     "ScorerFigures",
     "TaskGroup",
@@ -231,6 +232,27 @@ class Comparison:
 
 
 @dataclass(frozen=True)
+class RadarAxis:
+    """A figure in the profile of the runs.
+
+    Attributes:
+        label: what to call it.
+        figure: its name.
+        less: whether less of it is better.
+        share: whether it lies between 0 and 1 by itself.
+        values: its value in each run; None where a run has none.
+        places: where these lie between the centre, 0, and the rim, 1.
+    """
+
+    label: str
+    figure: str
+    less: bool
+    share: bool
+    values: tuple[float | None, ...]
+    places: tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
 class Evaluation:
     """All numbers that a report of evaluations shows.
 
@@ -239,12 +261,14 @@ class Evaluation:
         runs: the runs.
         comparisons: each run against the first one.
         left_out: runs that there was no room for.
+        radar: figures of their profile; none: there is no profile.
     """
 
     name: str
     runs: tuple[EvaluatedRun, ...]
     comparisons: tuple[Comparison, ...]
     left_out: int = 0
+    radar: tuple[RadarAxis, ...] = ()
 
     def plain(self) -> dict[str, Any]:
         """The numbers as JSON has them: lists for tuples, null for numbers that are not finite."""

@@ -28,6 +28,7 @@ from adp.workflows.report_eval.model import (
     ScorerFigures,
     TaskGroup,
 )
+from adp.workflows.report_eval.radar import radar
 from adp_schema.errors import UsageError, unknown_name
 from adp_schema.store import Store
 
@@ -44,12 +45,14 @@ class EvaluationOptions:
         examples: failures to show of each run.
         baseline: the run that the others are compared with; None: the first one.
         scores: folders of the scores of each store; none: they are in the stores.
+        radar: figures of the profile, see `adp.workflows.report_eval.radar`.
     """
 
     name: str | None = None
     examples: int = 3
     baseline: str | None = None
     scores: Sequence[str] = ()
+    radar: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,7 @@ def evaluation(
 
     Raises:
         UsageError: there are folders of scores but not one for each store, or the baseline is no
-            run.
+            run; or no run has a figure of the profile.
         StoreError: a store or a file of scores is damaged.
     """
     options = options or EvaluationOptions()
@@ -95,7 +98,8 @@ def evaluation(
         progress.advance(1)
     comparisons = [entry for other in shown[1:] for entry in _compare(shown[0], other)]
     name = options.name or ", ".join(dict.fromkeys(store.name for store in stores))
-    return Evaluation(name, tuple(runs), tuple(comparisons), len(given) - len(shown))
+    profile = radar(runs, options.radar)
+    return Evaluation(name, tuple(runs), tuple(comparisons), len(given) - len(shown), profile)
 
 
 def _given(stores: Sequence[Store], options: EvaluationOptions) -> Iterator[_Given]:

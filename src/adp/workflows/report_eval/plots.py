@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adp.eval.scorer import Figure
-from adp.stores.plotting import GRID, INK, MUTED, font
+from adp.stores.plotting import GRID, MUTED, font
 from adp.workflows.report_eval.folded import unchanged
 from adp.workflows.report_eval.model import EvaluatedRun, Evaluation
+from adp.workflows.report_eval.radar_plot import radar_plot
 from adp.workflows.report_page.drawing import (
     PERCENTS,
     SERIES,
@@ -18,8 +19,8 @@ from adp.workflows.report_page.drawing import (
     Plot,
     bar_plot,
     draw_plot,
-    drawable,
     lying,
+    run_legend,
     short_label,
     small_ticks,
     tools_plot,
@@ -57,6 +58,7 @@ def draw(evaluation: Evaluation) -> dict[str, Plot]:
     plots: dict[str, Plot | None] = {
         "success": _success(evaluation.runs),
         "differences": _differences(evaluation),
+        "radar": radar_plot(evaluation.radar, evaluation.runs),
         "scores": _shares("Scores", _score_dots(evaluation.runs), names),
         "passes": _passes(evaluation.runs),
         "errors": _errors(evaluation.runs),
@@ -169,25 +171,10 @@ def _dot_plot(
         else:
             small_ticks(axes.xaxis)
         axes.set_xlabel(below, color=MUTED, **font(10))
-        _legend(axes, [(names[item], item) for item in used])
+        run_legend(axes, [(names[item], item) for item in used])
 
     of_a_line = 20 if shares and len(used) < 2 else 8 + 11 * len(used)
     return draw_plot(alt, paint, height=62 + of_a_line * len(lines) + 17 * len(used))
-
-
-def _legend(axes: Axes, names: Sequence[tuple[str, int]]) -> None:
-    """Name the runs above the plot, one a line."""
-    from matplotlib.lines import Line2D
-
-    if not names:
-        return
-    marks = [Line2D([], [], color=SERIES[result % len(SERIES)], marker="o", linewidth=2)
-             for _, result in names]  # fmt: skip
-    labels = [drawable(short_label(text)) for text, _ in names]
-    legend = axes.legend(marks, labels, loc="lower left", bbox_to_anchor=(0, 1), frameon=False,
-                         borderaxespad=0, handlelength=1.4, labelspacing=0.25)  # fmt: skip
-    for text in legend.get_texts():
-        text.set(color=INK, **font(10))
 
 
 def _differences(evaluation: Evaluation) -> Plot | None:
@@ -240,7 +227,9 @@ def _passes(runs: Sequence[EvaluatedRun]) -> Plot | None:
         axes.grid(axis="y", color=GRID, linewidth=0.8)
         axes.set_xlabel("k: pass@k as a line, pass^k broken", color=MUTED, **font(10))
         if len(runs) > 1:
-            _legend(axes, [(runs[item].name, item) for item in dict.fromkeys(c[0] for c in curves)])
+            run_legend(
+                axes, [(runs[item].name, item) for item in dict.fromkeys(c[0] for c in curves)]
+            )
 
     text = "; ".join(
         f"{short_label(runs[place].name)} {start}{points[-1][0]} {points[-1][1]:.1f} %"
@@ -311,7 +300,7 @@ def _grouped(
         axes.set_xlim(0, most * 1.18)
         small_ticks(axes.xaxis)
         axes.set_xlabel(unit, color=MUTED, **font(10))
-        _legend(axes, [(run.name, index) for index, run in enumerate(runs)])
+        run_legend(axes, [(run.name, index) for index, run in enumerate(runs)])
 
     text = "; ".join(
         f"{short_label(kind)} " + ", ".join(f"{row[place]:.2f}" for row in values)

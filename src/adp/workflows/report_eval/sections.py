@@ -27,6 +27,7 @@ from adp.workflows.report_eval.cells import (
 )
 from adp.workflows.report_eval.folded import alike, group_rows, pass_rows, reasons, unchanged
 from adp.workflows.report_eval.model import Comparison, EvaluatedRun, Evaluation
+from adp.workflows.report_eval.radar_section import radar_section
 from adp.workflows.report_page.model import Code, Row, Section, Tile, table
 from adp.workflows.report_page.words import (
     MISSING,
@@ -88,7 +89,7 @@ def _attempts_remark(runs: Sequence[EvaluatedRun]) -> str:
 
 def sections(evaluation: Evaluation) -> list[Section]:
     """The sections of a report."""
-    parts = (_success, _comparisons, _scores, _passes, _groups, _errors,
+    parts = (_success, _comparisons, radar_section, _scores, _passes, _groups, _errors,
              _broken, _tools, _costs, _runs, _examples)  # fmt: skip
     return [part(evaluation) for part in parts]
 

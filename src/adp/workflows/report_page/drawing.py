@@ -123,6 +123,26 @@ def lying(axes: Axes, labels: Sequence[str]) -> None:
     axes.grid(axis="x", color=GRID, linewidth=0.8)
 
 
+def run_legend(axes: Axes, names: Sequence[tuple[str, int]]) -> None:
+    """Name runs above a plot, one a line.
+
+    Args:
+        axes: the plot.
+        names: each run with the number of its colour.
+    """
+    from matplotlib.lines import Line2D
+
+    if not names:
+        return
+    marks = [Line2D([], [], color=SERIES[result % len(SERIES)], marker="o", linewidth=2)
+             for _, result in names]  # fmt: skip
+    labels = [drawable(short_label(text)) for text, _ in names]
+    legend = axes.legend(marks, labels, loc="lower left", bbox_to_anchor=(0, 1), frameon=False,
+                         borderaxespad=0, handlelength=1.4, labelspacing=0.25)  # fmt: skip
+    for text in legend.get_texts():
+        text.set(color=INK, **font(10))
+
+
 def short_axis(axis: Any, *, integers: bool = False) -> None:
     """Write the numbers of an axis in short form."""
     if integers:

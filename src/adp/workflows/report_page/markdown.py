@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from adp.workflows.markdown_text import escape, fenced
+from adp.stores.markdown_text import escape, fenced
 from adp.workflows.report_page.model import Page, Section, TextTable
 
 CELL = 600

@@ -243,3 +243,35 @@ def test_evidence_is_json_without_infinity(store):
 
 def test_objectives_have_names_of_their_own():
     assert Objective(column="rows", of="min").column_name == "group_min_rows"
+
+
+@pytest.mark.parametrize(("counts", "count"), [({"math": 5}, 9), ({"math": 0, "qa": 30}, 1)])
+def test_groups_compete_within_their_source(runs, store, counts, count):
+    outcome = apply("pareto", store, within="dataset", counts=counts, count=count, contrast="none")
+    wanted = set()
+    for source in ("math", "qa"):
+        groups = [
+            group
+            for group in plain(runs).values()
+            if runs[group[0][0]]["columns"]["dataset"] == source
+        ]
+        scores = [
+            (variance([row[1] for row in group]), variance([row[2] for row in group]))
+            for group in groups
+        ]
+        chosen, _ = slow_choose(scores, counts.get(source, count))
+        wanted |= {rollout * 10 for place in chosen for rollout, _, _ in groups[place]}
+    assert {row * 10 for row in range(len(runs))} - set(outcome.dropped["seq"]) == wanted
+
+
+def test_rollouts_without_a_source_compete_with_each_other(tmp_path):
+    runs = [
+        run(f"r{n}", calls=n % 3, task_id=f"t{n // 3}", reward=1.0, dataset=None) for n in range(6)
+    ]
+    store = write_runs(tmp_path / "s", runs)
+    outcome = apply("pareto", store, within="split", count=1, contrast="none")
+    assert outcome.summary["kept"] == 1
+    with pytest.raises(RecipeError, match="has a count for 'x', and no group has that as split"):
+        apply("pareto", store, within="split", counts={"x": 1}, contrast="none")
+    with pytest.raises(RecipeError, match="counts are by the values of within"):
+        apply("pareto", store, counts={"x": 1})

@@ -33,7 +33,7 @@ some_settings = st.builds(
     tool_names=st.sampled_from(["fixed", "random"]),
     budget=st.integers(0, 4),
 )
-splits = st.sampled_from(["train", "test"])
+splits = st.sampled_from(["train", "test", "unseen_tools", "longer_paths"])
 
 
 class Expert(Alone):
@@ -146,6 +146,65 @@ def test_tasks_depend_on_settings_split_and_seed_alone():
         for split in ("train", "test")
     ]
     assert not tools[0] & tools[1]
+
+
+def test_unseen_tools_have_two_tools_with_names_and_arguments_that_training_never_has():
+    options = ToolworldSettings()
+    train, unseen = (make_tasks(options, split, 200, 5) for split in ("train", "unseen_tools"))
+    seen = {word for task in train for word in schema_words(task)}
+    for task in unseen:
+        renamed = json.loads(task.environment_config)["arguments"]
+        new = {word for name, keys in renamed.items() for word in (name, *keys)}
+        needed = {call["name"] for call in json.loads(task.expected_calls)}
+        assert len(renamed) == 2
+        assert len(names_of(task)) == len(set(names_of(task))) == 6
+        assert not new & seen
+        assert schema_words(task) - seen == new
+        assert needed & set(renamed)
+    test = make_tasks(options, "test", 200, 5)
+    assert not {task.instruction for task in unseen} & {task.instruction for task in test}
+
+
+def schema_words(task):
+    """Names of the tools that are offered, and of their arguments."""
+    functions = [tool["function"] for tool in started(task).tools()]
+    return {
+        word for item in functions for word in (item["name"], *item["parameters"]["properties"])
+    }
+
+
+def test_the_old_name_of_a_tool_and_of_an_argument_is_not_understood():
+    (task,) = make_tasks(ToolworldSettings(kinds=["c1"], failures=0.0), "unseen_tools", 1, 0)
+    (call,) = json.loads(task.expected_calls)
+    entity, key = call["arguments"].values()
+    old = json.dumps({"entity": entity, "attribute": key})
+    assert call["name"] == "inspect"
+    wanted = {"lookup": ErrorType.UNKNOWN_TOOL, "inspect": ErrorType.INVALID_ARGS}
+    for name, error in wanted.items():
+        outcome = started(task).step(Turn(calls=(Call(name, old),)))
+        assert outcome.results[0].error == error
+        assert outcome.labels == ("malformed",)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 200), st.sampled_from([("c1", "sum"), ("c1", "c3", "sum"), ("c2", "cmp")]))
+def test_longer_paths_are_longer_than_any_in_training(seed, kinds):
+    options = ToolworldSettings(kinds=kinds)
+    train, longer = (make_tasks(options, split, 12, seed) for split in ("train", "longer_paths"))
+    most = {}
+    for task in train:
+        family = task.difficulty if task.difficulty in ("sum", "cmp") else "chain"
+        most[family] = max(most.get(family, 0), longest_path(task))
+    for task in longer:
+        family = task.difficulty if task.difficulty == "sum" else "chain"
+        limit = 2 if family == "sum" else most[family]
+        assert limit < longest_path(task) <= limit + (1 if family == "sum" else 2)
+    assert "cmp" not in {task.difficulty for task in longer}
+
+
+def longest_path(task):
+    paths = json.loads(task.environment_config)["question"]["paths"]
+    return max(len(path["keys"]) for path in paths)
 
 
 def names_of(task):
@@ -270,14 +329,20 @@ def test_it_is_in_the_registry_and_makes_a_task_of_its_own():
 
 
 def test_what_cannot_be_done_is_one_sentence():
-    with pytest.raises(UsageError, match="splits train and test"):
+    with pytest.raises(UsageError, match="train, test, unseen_tools and longer_paths, not 'dev'"):
         make_tasks(ToolworldSettings(), "dev", 1)
     with pytest.raises(UsageError, match="no kind of toolworld has 1 hops"):
         make_tasks(ToolworldSettings(kinds=["c2"], max_hops=1), "train", 1)
     with pytest.raises(UsageError, match="c1 to c9"):
         load(ENVIRONMENTS, "toolworld:kinds=[c0]")
     (task,) = make_tasks(ToolworldSettings(), "train", 1)
-    for config in (None, "[]", '{"question": 1}', task.environment_config.replace("c1", "sum")):
+    with pytest.raises(UsageError, match="longer_paths needs a kind from c1 to c8, or sum"):
+        make_tasks(ToolworldSettings(kinds=["cmp"]), "longer_paths", 1)
+    others = json.dumps(json.loads(task.environment_config) | {"arguments": {"follow": {"a": "b"}}})
+    for config in (
+        *(None, "[]", '{"question": 1}', task.environment_config.replace("c1", "sum")),
+        *(others, others.replace('{"a": "b"}', "1")),
+    ):
         broken = task.model_copy(update={"environment_config": config})
         with pytest.raises(UsageError, match="none of toolworld"):
             started(broken)

@@ -21,7 +21,8 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from adp.curation.ops.filter import tags
+from adp.core import tagged_run as tags
+from adp.core.tagged_repair import TextPieces, repair
 from adp.curation.ops.filter.options import Filter
 from adp.curation.ops.filter.verdicts import Verdicts
 from adp.curation.ops.measure.rows import PartitionRows
@@ -63,10 +64,10 @@ def work(partition: Partition, options: tuple[str, bool]) -> pl.DataFrame:
     invalid = tags.invalid_v1 if preset == "et_agent_v1" else tags.invalid_v2
     rows = []
     for seq, pieces in _pieces(PartitionRows(partition)).items():
-        text_pieces = tags.TextPieces([piece.text for piece in pieces])
+        text_pieces = TextPieces([piece.text for piece in pieces])
         wrong = invalid(text_pieces.text)
         edits: dict[int, str] = {}
-        if wrong and wanted and tags.repair(text_pieces) and invalid(text_pieces.text) is None:
+        if wrong and wanted and repair(text_pieces) and invalid(text_pieces.text) is None:
             edits = _edits(pieces, text_pieces.split())
         rows.append((seq, wrong, list(edits), list(edits.values())))
     schema: dict[str, Any] = {

@@ -4,7 +4,8 @@ The rollouts of one task are a group. Its scores are the population variance of 
 calls and that of the correctness (0 where nothing is known). Groups are sorted into non-dominated
 fronts, both scores to be large, and taken front by front up to `count`; of the first front that
 does not fit, those with the largest crowding distance. Then groups without contrast are left out,
-so fewer than `count` remain. All rollouts of a group stay or go together.
+so fewer than `count` remain. All rollouts of a group stay or go together. With `within`, groups
+compete only with those of the same source, and `counts` limits single sources.
 
 Ties: equal scores are on one front; of equal crowding distances the group with the smaller last
 objective comes first, then that whose first rollout comes first.
@@ -87,7 +88,7 @@ def run(pool: Pool, options: Pareto) -> OpResult:
     scores = np.stack(
         [table[objective.column_name] * objective.sign for objective in options.objectives], axis=1
     )
-    chosen, numbers, distances = choose(scores, count if options.count is None else options.count)
+    chosen, numbers, distances = _chosen(pool, options, scores, first)
     table |= {"pareto_front": numbers, "pareto_distance": distances}
     on_front = np.zeros(count, dtype=np.bool_)
     on_front[chosen] = True
@@ -99,6 +100,29 @@ def run(pool: Pool, options: Pareto) -> OpResult:
         summary=_summary(options, groups),
         lines=_lines(options, groups),
     )
+
+
+def _chosen(
+    pool: Pool, options: Pareto, scores: Floats, first: Places
+) -> tuple[Places, Places, Floats]:
+    """The chosen groups, and the front and distance of each; all at once, or within parts."""
+    most = len(first) if options.count is None else options.count
+    if options.within is None:
+        return choose(scores, most)
+    parts = group_names(pool, options.within, "pareto").gather(first)
+    if unknown := sorted(set(options.counts) - set(parts.drop_nulls())):
+        raise RecipeError(
+            f"pareto has a count for '{unknown[0]}', and no group has that as {options.within}"
+        )
+    numbers, distances = np.zeros(len(first), dtype=np.int64), np.full(len(first), np.nan)
+    chosen: list[Places] = []
+    for part in parts.unique(maintain_order=True):
+        there = np.flatnonzero(parts.eq_missing(part).to_numpy())
+        taken, numbers[there], distances[there] = choose(
+            scores[there], options.counts.get(part, most)
+        )
+        chosen.append(there[taken])
+    return np.sort(np.concatenate(chosen)), numbers, distances
 
 
 def _keys(names: pl.Series) -> Places:

@@ -43,6 +43,12 @@ class Pareto(OpOptions):
     it is null is a group of its own."""
     count: Annotated[int, Field(ge=1)] | None = 8000
     """How many groups to choose; null: all, so only contrast is looked at."""
+    within: str | None = None
+    """What groups compete within: a column, or an SQL expression over the view pool, such as
+    dataset. Fronts and counts are then of each value for itself; that of a group's first rollout
+    counts."""
+    counts: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
+    """How many groups to choose of single values of within; count is for each of the others."""
     objectives: list[Objective] = Field(
         [Objective(column=CALLS), Objective(column=CORRECTNESS)], min_length=1, max_length=8
     )
@@ -67,6 +73,8 @@ class Pareto(OpOptions):
         names = [objective.column_name for objective in self.objectives]
         if len(set(names)) < len(names):
             raise ValueError("two objectives are the same; leave one out")
+        if self.counts and self.within is None:
+            raise ValueError("counts are by the values of within; name it")
         if self.math_where is not None and self.contrast != "qa":
             raise ValueError("math_where tells which groups are not qa, so it needs contrast: qa")
         return self

@@ -42,6 +42,8 @@ from adp.rollouts.environments.toolworld.world import (
 KIND_PATTERN = re.compile(r"c[1-9]|sum|cmp")
 Endings = Literal["attribute", "any"]
 COMMUTATIVE = frozenset({"add", "compare"})
+LONGEST_SIDE = 2
+"""Keys of a side of ``sum`` or ``cmp``, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +191,15 @@ def fits(question: Question, split: Split) -> bool:
     return True
 
 
-def draw(kind: str, split: Split, max_hops: int, endings: Endings, random: Random) -> Question:
+def draw(
+    kind: str,
+    split: Split,
+    max_hops: int,
+    endings: Endings,
+    random: Random,
+    *,
+    longer: bool = False,
+) -> Question:
     """Draw a question.
 
     Args:
@@ -198,17 +208,23 @@ def draw(kind: str, split: Split, max_hops: int, endings: Endings, random: Rando
         max_hops: longest path, in keys.
         endings: what paths end in.
         random: where it is drawn from.
+        longer: of a sum, one side is longer by a key than any without this.
     """
     while True:
-        question = _draw(kind, split, max_hops, endings, random)
+        question = _draw(kind, split, max_hops, endings, random, longer)
         if fits(question, split):
             return question
 
 
-def _draw(kind: str, split: Split, max_hops: int, endings: Endings, random: Random) -> Question:
-    longest = min(2, max_hops)
+def _draw(
+    kind: str, split: Split, max_hops: int, endings: Endings, random: Random, longer: bool
+) -> Question:
+    longest = min(LONGEST_SIDE, max_hops)
     if kind == "sum":
-        return Question(kind, _two(split, longest, NUMBERS, random))
+        paths = _two(split, longest + longer, NUMBERS, random)
+        while longer and all(len(path.keys) <= longest for path in paths):
+            paths = _two(split, longest + longer, NUMBERS, random)
+        return Question(kind, paths)
     if kind == "cmp":
         longest = 1 if endings == "attribute" else longest
         return Question(kind, _two(split, longest, RELATIONS, random), random.choice(NUMBERS))

@@ -10,13 +10,32 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 
 from adp.rollouts.environment import Settings
-from adp.rollouts.environments.toolworld.questions import KIND_PATTERN, Endings, draw, split_of_pair
-from adp.rollouts.environments.toolworld.toolset import DISTRACTORS, draw_tools
+from adp.rollouts.environments.toolworld.questions import (
+    KIND_PATTERN,
+    Endings,
+    PlannedAction,
+    draw,
+    split_of_pair,
+)
+from adp.rollouts.environments.toolworld.toolset import DISTRACTORS, draw_tools, rename_tools
 from adp.rollouts.environments.toolworld.world import Split, World
 from adp_schema.errors import UsageError
 from adp_schema.model import Task
 
 DEFAULT_COUNT = 100
+UNSEEN_TOOLS, LONGER_PATHS = "unseen_tools", "longer_paths"
+SPLITS: dict[str, Split] = {
+    "train": "train",
+    "test": "test",
+    UNSEEN_TOOLS: "test",
+    LONGER_PATHS: "test",
+}
+"""Splits of tasks, and the split whose names and compositions they have.
+
+``unseen_tools`` is ``test`` in which two of the tools have other names and arguments, one of them
+at least needed. ``longer_paths`` has paths that are longer by one or two keys than any in ``train``
+with the same settings, and of sums those with a side that is longer by one.
+"""
 
 
 class ToolworldSettings(Settings):
@@ -57,6 +76,21 @@ class ToolworldSettings(Settings):
             raise UsageError(f"no kind of toolworld has {self.max_hops} hops or fewer; add c1")
         return kinds
 
+    def longer_kinds(self) -> list[str]:
+        """Kinds of ``longer_paths``: chains beyond the longest one, and sums if there are any.
+
+        Raises:
+            UsageError: none of them can be longer.
+        """
+        kinds = self.kinds_in_reach()
+        hops = [int(kind[1:]) for kind in kinds if kind[1:].isdigit()]
+        longer = [f"c{max(hops) + more}" for more in (1, 2)] if hops else []
+        longer = [kind for kind in longer if KIND_PATTERN.fullmatch(kind)]
+        longer += ["sum"] if "sum" in kinds else []
+        if not longer:
+            raise UsageError("the split longer_paths needs a kind from c1 to c8, or sum")
+        return longer
+
 
 def make_tasks(
     settings: ToolworldSettings, split: str = "train", count: int | None = None, seed: int = 0
@@ -65,52 +99,55 @@ def make_tasks(
 
     Args:
         settings: what they are like.
-        split: ``train`` or ``test``.
+        split: ``train``, ``test``, ``unseen_tools`` or ``longer_paths``.
         count: how many; None: 100.
         seed: other seeds give other tasks.
 
     Raises:
         UsageError: there is no such split, or no kind is short enough.
     """
-    if split not in ("train", "test"):
-        raise UsageError(f"toolworld has the splits train and test, not '{split}'")
-    known: Split = "test" if split == "test" else "train"
-    kinds = settings.kinds_in_reach()
+    if split not in SPLITS:
+        *others, last = SPLITS
+        raise UsageError(f"toolworld has the splits {', '.join(others)} and {last}, not '{split}'")
+    kinds = settings.longer_kinds() if split == LONGER_PATHS else settings.kinds_in_reach()
     number = DEFAULT_COUNT if count is None else count
     return [
-        make_task(settings, known, kinds[index % len(kinds)], f"{seed}-{index}")
+        make_task(settings, split, kinds[index % len(kinds)], f"{seed}-{index}")
         for index in range(number)
     ]
 
 
-def make_task(settings: ToolworldSettings, split: Split, kind: str, name: str) -> Task:
+def make_task(settings: ToolworldSettings, split: str, kind: str, name: str) -> Task:
     """Make one task.
 
     Args:
         settings: what it is like.
-        split: its split.
+        split: its split, one of `SPLITS`.
         kind: its kind.
         name: what is drawn depends on it; the end of the task's id.
     """
     task_id = f"toolworld-{split}-{name}"
-    random = Random(f"{task_id}/{kind}")
+    random, known = Random(f"{task_id}/{kind}"), SPLITS[split]
+    longer = split == LONGER_PATHS
     while True:
-        world = World(random.getrandbits(48), split)
-        question = draw(kind, split, settings.max_hops, settings.endings, random)
+        world = World(random.getrandbits(48), known)
+        question = draw(kind, known, settings.max_hops, settings.endings, random, longer=longer)
         plan, answer = question.solve(world)
         if len({action.key for action in plan}) == len(plan) and _decided(plan[-1], world):
             break
-    tools = draw_tools(split, settings.distractors, settings.tool_names, random)
-    names = dict(tools)
-    calls = [{"name": names[act.role], "arguments": dict(act.arguments)} for act in plan]
+    tools = draw_tools(known, settings.distractors, settings.tool_names, random)
     config = {
         "world": world.seed,
-        "split": split,
+        "split": known,
         "question": question.as_json(),
         "tools": [list(pair) for pair in tools],
         "failures": settings.failures,
         "budget": settings.budget,
     }
+    if split == UNSEEN_TOOLS:
+        tools, arguments = rename_tools(tools, [action.role for action in plan], random)
+        config |= {"tools": [list(pair) for pair in tools], "arguments": arguments}
+    calls = [_call(action, dict(tools), config) for action in plan]
     pairs = [pair for path in question.pairs() for pair in path]
     unseen = sum(split_of_pair(*pair) == "test" for pair in pairs)
     return Task(
@@ -125,6 +162,15 @@ def make_task(settings: ToolworldSettings, split: Split, kind: str, name: str) -
         difficulty=kind,
         extra=json.dumps({"calls": len(plan), "unseen_pairs": unseen}),
     )
+
+
+def _call(action: PlannedAction, names: dict[str, str], config: dict[str, Any]) -> dict[str, Any]:
+    """A planned action as a call, under the names of its tool and arguments."""
+    name = names[action.role]
+    renamed = config.get("arguments", {}).get(name, {})
+    shown = {known: argument for argument, known in renamed.items()}
+    arguments = {shown.get(key, key): value for key, value in action.arguments.items()}
+    return {"name": name, "arguments": arguments}
 
 
 def _decided(last: Any, world: World) -> bool:

@@ -138,16 +138,67 @@ def draw_tools(
     return [(role, name) for name, role in results.items()]
 
 
+RENAMED = {
+    "follow": ("trace", ("subject", "link")),
+    "lookup": ("inspect", ("item", "field")),
+    "add": ("total", ("first", "second")),
+    "compare": ("rank", ("left", "right", "by")),
+    "subtract": ("reduce", ("first", "second")),
+    "count": ("tally", ("subject", "link")),
+    "describe": ("portray", ("item",)),
+    "locate": ("place", ("item",)),
+}
+"""Of each role the name and the arguments that it has in no task of the split ``train``."""
+
+
+def rename_tools(
+    tools: Sequence[tuple[str, str]], needed: Sequence[str], random: Random
+) -> tuple[list[tuple[str, str]], dict[str, dict[str, str]]]:
+    """Give two tools, one of them at least needed, names and arguments that ``train`` never has.
+
+    Args:
+        tools: (role, name) of each.
+        needed: roles that the plan needs.
+        random: where it is drawn from.
+
+    Returns:
+        the tools, and for each that was renamed the role's argument behind each of its own.
+    """
+    first = random.choice(sorted(set(needed)))
+    second = random.choice([role for role, _ in tools if role != first])
+    chosen = {first, second}
+    arguments = {
+        RENAMED[role][0]: dict(zip(RENAMED[role][1], ROLES[role].properties, strict=True))
+        for role, _ in tools
+        if role in chosen
+    }
+    result = [(role, RENAMED[role][0] if role in chosen else name) for role, name in tools]
+    return result, arguments
+
+
 @lru_cache(maxsize=4096)
-def tool_for(role: str, name: str) -> FunctionTool:
-    """The tool of a role under a name.
+def tool_for(role: str, name: str, arguments: tuple[tuple[str, str], ...] = ()) -> FunctionTool:
+    """The tool of a role under a name, and with other names of its arguments.
+
+    Args:
+        role: what it does.
+        name: its name.
+        arguments: (name, the role's name of it) of each argument; none: those of the role.
+
+    Raises:
+        ValueError: the arguments are not those of the role.
 
     It is shared by all worlds, since building the check of a schema is the dearest part of an
     episode. So it only checks the arguments and hands them back as ``structured``; the
     environment, which knows the world, does the rest.
     """
     about = ROLES[role]
-    parameters = arguments_schema(about.properties)
+    properties = about.properties
+    if arguments:
+        if [known for _, known in arguments] != list(properties):
+            raise ValueError(f"the arguments of '{name}' are not those of '{role}'")
+        properties = {argument: properties[known] for argument, known in arguments}
+    parameters = arguments_schema(properties)
     return FunctionTool(name, about.description, parameters, _checked, read_only=True)
 
 

@@ -48,6 +48,7 @@ class Toolworld(ToolEnvironment):
         self._plan: list[PlannedAction] = []
         self._right = ""
         self._roles: dict[str, str] = {}
+        self._arguments: dict[str, dict[str, str]] = {}
         self._failures = 0.0
         self._left = 0
         self._answered: set[str] = set()
@@ -83,13 +84,20 @@ class Toolworld(ToolEnvironment):
             self._world = World(int(config["world"]), config["split"])
             self._plan, self._right = question.solve(self._world)
             self._roles = {name: role for role, name in config["tools"]}
-            self.functions = {name: tool_for(role, name) for role, name in config["tools"]}
+            self._arguments = {
+                str(name): {str(key): str(known) for key, known in names.items()}
+                for name, names in config.get("arguments", {}).items()
+            }
+            self.functions = {
+                name: tool_for(role, name, tuple(self._arguments.get(name, {}).items()))
+                for role, name in config["tools"]
+            }
             missing = {action.role for action in self._plan} - set(self._roles.values())
             if missing:
                 raise ValueError(f"no tool does {', '.join(sorted(missing))}")
             self._failures = float(config["failures"])
             self._left = len(self._plan) + 1 + int(config["budget"])
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise UsageError(
                 f"task '{self.task and self.task.task_id}' is none of toolworld: its "
                 f"environment_config does not fit ({error}); make tasks with --env toolworld"
@@ -128,7 +136,9 @@ class Toolworld(ToolEnvironment):
         if checked.error is not None:
             self._count(MALFORMED)
             return checked, MALFORMED
-        action = PlannedAction(self._roles[call.name], checked.structured)
+        names = self._arguments.get(call.name, {})
+        arguments = {names.get(key, key): value for key, value in checked.structured.items()}
+        action = PlannedAction(self._roles[call.name], arguments)
         if self._busy(action.key):
             self._counts[BUSY] += 1
             refused = failed(ErrorType.LIMIT, "busy, try again")
@@ -172,7 +182,9 @@ class Toolworld(ToolEnvironment):
         for action in self._plan:
             if action.key not in self._answered:
                 name = next(name for name, role in self._roles.items() if role == action.role)
-                return Turn(calls=(Call(name, json.dumps(dict(action.arguments))),))
+                shown = {knshown: key for key, knshown in self._arguments.get(name, {}).items()}
+                arguments = {shown.get(key, key): value for key, value in action.arguments.items()}
+                return Turn(calls=(Call(name, json.dumps(arguments)),))
         return Turn(text=f"{PREFIX} {self._right}")
 
     def score(self, trajectory: Trajectory) -> Verdict:

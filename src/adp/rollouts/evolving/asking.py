@@ -1,0 +1,148 @@
+"""Asking a model until its answer can be used; what cannot be used is counted with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from adp.rollouts.evolving.prompts import prompt
+from adp.rollouts.plugin_errors import error_text, stops
+from adp.rollouts.policy import AgentLimitError, InfrastructureError, Policy, Request
+from adp_schema.errors import AdpError, MissingExtraError, UsageError
+from adp_schema.ids import digest
+
+_Read = TypeVar("_Read")
+
+_KEPT = 1_000
+"""Characters of an answer that are kept."""
+
+JUDGE, REFINER, ANALYSER, POLICY = "judge", "refiner", "analyser", "policy"
+"""Who may be asked."""
+
+
+class UnreadableError(ValueError):
+    """An answer cannot be used; the message says why, in a few words."""
+
+
+class NoAnswerError(UnreadableError):
+    """No answer came; the message says why, in a few words."""
+
+
+class GaveUpError(AdpError):
+    """No answer that can be used came in all tries.
+
+    Args:
+        who: who was asked.
+        reasons: why each answer could not be used.
+        unreachable: whether no answer came at all.
+    """
+
+    def __init__(self, who: str, reasons: Sequence[str], *, unreachable: bool) -> None:
+        self.who, self.unreachable = who, unreachable
+        counts = {reason: reasons.count(reason) for reason in dict.fromkeys(reasons)}
+        listed = ", ".join(f"{reason} {count}" for reason, count in counts.items())
+        super().__init__(f"the {who} gave no answer that can be used in {len(reasons)}: {listed}")
+
+
+def seed_of(*parts: object) -> int:
+    """A seed of 31 bits from what it is for: a hash, so that neighbours have nothing in common."""
+    text = "/".join(map(str, parts)).encode("utf-8", "surrogatepass")
+    return int(digest(text)[:8], 16) >> 1
+
+
+@dataclass
+class Asking:
+    """Asks the models about one trajectory.
+
+    Attributes:
+        models: who is asked, by `JUDGE`, `REFINER` and `ANALYSER`.
+        tries: how often, until an answer can be used.
+        seed: seed of the questions.
+        bad: the answers that could not be used: who, why, and what was answered.
+        words: what those said whose answers were used, by the name of the prompt.
+    """
+
+    models: Mapping[str, Policy]
+    tries: int = 4
+    seed: int = 0
+    bad: list[dict[str, Any]] = field(default_factory=list)
+    words: dict[str, str] = field(default_factory=dict)
+
+    def note(self, who: str, reason: str, text: str = "") -> None:
+        """Count an answer that could not be used."""
+        self.bad.append({"who": who, "reason": reason, **({"text": _cut(text)} if text else {})})
+
+    async def ask(self, who: str, name: str, facts: str, read: Callable[[str], _Read]) -> _Read:
+        """Ask until an answer can be used.
+
+        Args:
+            who: whom.
+            name: name of the prompt, a file of `adp.rollouts.evolving.prompts`.
+            facts: what the question is about.
+            read: makes something of the answer, or raises `UnreadableError`.
+
+        Raises:
+            GaveUpError: no answer could be used.
+            UsageError: there is nobody to ask, or the model cannot be called like this.
+        """
+        if who not in self.models:
+            raise UsageError(f"the {who} is asked, and there is none; give --{who} a policy")
+        reasons: list[str] = []
+        answered = False
+        for number in range(self.tries):
+            messages = _messages(name, facts, reasons[-1] if answered and reasons else None)
+            seed = seed_of(self.seed, name, number)
+            text = ""
+            try:
+                text = await self._answer(who, Request(messages, (), attempt=number, seed=seed))
+                result = read(text)
+            except UnreadableError as error:
+                answered = answered or not isinstance(error, NoAnswerError)
+                reasons.append(str(error))
+                self.note(who, str(error), text)
+            else:
+                self.words[name] = _cut(text)
+                return result
+        raise GaveUpError(who, reasons, unreachable=not answered)
+
+    async def _answer(self, who: str, request: Request) -> str:
+        try:
+            turn = await self.models[who].act(request)
+        except (UsageError, MissingExtraError):
+            raise
+        except (InfrastructureError, AgentLimitError) as error:
+            raise NoAnswerError(no_answer(error)) from error
+        except BaseException as error:
+            if stops(error):
+                raise
+            raise NoAnswerError(no_answer(error)) from error
+        if turn.malformed is not None:
+            raise UnreadableError("no answer: malformed")
+        if not turn.text.strip():
+            raise UnreadableError("empty")
+        return turn.text
+
+
+def no_answer(error: BaseException) -> str:
+    """Why no answer came, in a few words that are the same for the same cause."""
+    if isinstance(error, InfrastructureError):
+        return f"no answer: {error.kind}"
+    if isinstance(error, AgentLimitError):
+        return f"no answer: {error.reason}"
+    return f"no answer: {error_text(error)[:80]}"
+
+
+def _messages(name: str, facts: str, reason: str | None) -> tuple[Mapping[str, Any], ...]:
+    messages = [
+        {"role": "system", "content": prompt(name)},
+        {"role": "user", "content": facts},
+    ]
+    if reason is not None:
+        note = f"An earlier answer could not be used ({reason}). Keep strictly to the form."
+        messages[1]["content"] += f"\n\n{note}"
+    return tuple(messages)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _KEPT else text[: _KEPT - 3] + "..."

@@ -1,0 +1,1 @@
+"""Files of the loops that come with this package."""

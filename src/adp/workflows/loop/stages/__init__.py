@@ -1,0 +1,1 @@
+"""The kinds of stages of a loop, a module a kind."""
