@@ -2,9 +2,19 @@
 
     vf-eval adp_verifiers --env.taskset.environment toolworld --env.taskset.tasks test:20
 
-It needs the package verifiers, which adp does not install.
+It needs the package verifiers, which adp does not install; it is imported with the taskset.
 """
 
-from adp_verifiers.taskset import AdpTaskset
+from __future__ import annotations
+
+from typing import Any
 
 __all__ = ["AdpTaskset"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "AdpTaskset":
+        raise AttributeError(f"adp_verifiers has no {name!r}")
+    from adp_verifiers.taskset import AdpTaskset
+
+    return AdpTaskset

@@ -23,17 +23,8 @@ from adp.rollouts.policies.scripted import Scripted
 from adp.rollouts.spec import load
 from adp.rollouts.turns import Call, Turn
 from adp_schema.model import Task, Trajectory
-
-
-class AdpTaskData(vf.TaskData):
-    """A task, and where it is played."""
-
-    environment: str
-    """The environment as on the command line of adp, such as ``toolworld:max_hops=2``."""
-    task: str
-    """The task as JSON: a row of the table of tasks."""
-    seed: int = 0
-    """Seed of the episode."""
+from adp_verifiers.data import AdpState, AdpTaskData
+from adp_verifiers.toolset import AdpToolset
 
 
 class AdpTasksetConfig(vf.TasksetConfig):
@@ -47,13 +38,6 @@ class AdpTasksetConfig(vf.TasksetConfig):
     """Seed of the episodes."""
 
 
-class AdpState(vf.State):
-    """What the server of tools tells the host."""
-
-    done: bool = False
-    """Whether the environment has ended the episode."""
-
-
 class AdpTask(vf.Task[AdpTaskData, AdpState]):
     """One task of an environment of adp."""
 
@@ -65,8 +49,6 @@ class AdpTask(vf.Task[AdpTaskData, AdpState]):
     @classmethod
     def toolsets(cls, config: Any) -> list[vf.Toolset]:
         """The tools of the environment, in a server of their own for each rollout."""
-        from adp_verifiers.toolset import AdpToolset
-
         return [AdpToolset(vf.ToolsetConfig())]
 
     @vf.stop

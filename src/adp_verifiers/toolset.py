@@ -12,7 +12,7 @@ from adp.rollouts.environment import ENVIRONMENTS, AsyncEnvironment, as_async
 from adp.rollouts.spec import load
 from adp.rollouts.turns import Call, Turn
 from adp_schema.model import Task
-from adp_verifiers.taskset import AdpState, AdpTaskData
+from adp_verifiers.data import AdpState, AdpTaskData
 
 
 class AdpToolset(vf.Toolset[vf.ToolsetConfig, AdpState]):
