@@ -48,7 +48,10 @@ def score(
         typer.Option("-o", "--out", metavar="FOLDER", help="Put the scores here, not beside it."),
     ] = None,
     branches: Annotated[
-        bool, typer.Option("--branches", help="Score other branches too; they are no attempts in pass@k.")
+        bool,
+        typer.Option(
+            "--branches", help="Score other branches too; they are no attempts in pass@k."
+        ),
     ] = False,
     concurrency: Annotated[
         int, typer.Option(min=1, help="Requests of a judge that run at once.")
