@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import random
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
+from adp.core.answers.hendrycks import is_equiv
 from adp.rendering.chat import chats_of
 from adp.rendering.options import RenderOptions
 from adp.rendering.render import Renderer
@@ -29,6 +32,12 @@ RESPONSES = [
     for text in _TEXTS
     for source, truth in (("aime24", "\\frac12"), ("hotpotqa", '["1/2", "a half"]'))
 ]
+PIECES = (
+    *("\\frac", "\\dfrac", "tfrac", "\\sqrt", "\\text{ ", "\\left(", "\\right)", "\\%", "\\\\%"),
+    *("\\$", "^\\circ", "^{\\circ}", "\\!", "\\\\", "{", "}", "0.5", ".5", "1", "2", "-", "/"),
+    *("=", "x", "xy", " ", "\n"),
+)
+PAIRS = 5_000
 STEPS = 100
 """Steps of a training, as the call in the README says."""
 
@@ -68,6 +77,9 @@ def prepare(folder: Path, runs: Store, data: Store | None) -> tuple[dict[str, An
     name = "ET-Agent's reward"
     job(name, "rewards", FAMILY[0], folder=str(out))
     jobs[name] |= {"responses": RESPONSES, "rollouts": ROLLOUTS}
+    name = "formulas that are the same"
+    job(name, "formulas", FAMILY[0])
+    jobs[name]["pairs"] = formula_pairs()
     job("weights that are no whole numbers", "fractions", FAMILY[0])
     return jobs, wanted
 
@@ -109,6 +121,12 @@ def compare(
         elif job["what"] == "rewards":
             result[name], wrong = of_rewards(job["responses"], rows)
             faults += [f"{name}: {wrong} rewards differ"] if wrong else []
+        elif job["what"] == "formulas":
+            pairs = zip(job["pairs"], rows, strict=True)
+            wrong = sum(is_equiv(*pair) != row["same"] for pair, row in pairs)
+            same = sum(row["same"] for row in rows)
+            result[name] = {"pairs": len(rows), "the same": same}
+            faults += [f"{name}: {wrong} pairs differ"] if wrong else []
         elif job["what"] == "own":
             result[name] = of_own(wanted[name], rows)
         else:
@@ -131,6 +149,15 @@ def of_rl(fields: dict[str, Any], row: dict[str, Any]) -> bool:
         and row["index"] == fields["extra_info"]["index"]
         and (row["right"], row["wrong"]) == (1.0, 0.0)
     )
+
+
+def formula_pairs() -> list[tuple[str, str]]:
+    """Formulas put together at random of what the clean-up knows, in pairs."""
+    draw = random.Random(0)
+    texts = ["".join(draw.choices(PIECES, k=draw.randrange(7))) for _ in range(PAIRS)]
+    # A formula beside itself with other spaces and signs is often the same.
+    others = [text.replace(" ", "").replace("dfrac", "frac") for text in texts]
+    return [*zip(texts, others, strict=True), *pairwise(texts)]
 
 
 def of_rewards(

@@ -177,6 +177,13 @@ def rewards_of(job: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
+def formulas(job: dict[str, Any]) -> list[dict[str, Any]]:
+    """Which formulas verl's copy of MATH's own code takes for the same."""
+    from verl.utils.reward_score.math_reward import is_equiv
+
+    return [{"same": is_equiv(first, second)} for first, second in job["pairs"]]
+
+
 def _response(tokenizer: Any, response: dict[str, Any]) -> Any:
     """A response as verl's agent loop hands it to a reward manager."""
     import numpy as np
@@ -204,6 +211,7 @@ WORK = {
     "own": rows_of_own,
     "fractions": fractions,
     "rewards": rewards_of,
+    "formulas": formulas,
 }
 
 

@@ -3,8 +3,8 @@ r"""Equality of formulas to the letter of MATH's own code (Hendrycks et al. 2021
 ET-Agent, verl, lm-evaluation-harness and many others call this ``is_equiv``: both texts are
 cleaned, and then the same or not. It takes 0.5 for ``\frac{1}{2}``, but neither 0.25 for
 ``\frac{1}{4}`` nor 1,000 for 1000; `adp.core.answers.formulas` does. A published figure that was
-made with it can be repeated only with it. Our own code after what theirs does, compared with a copy
-of theirs in the tests.
+made with it can be repeated only with it. Our own code after what theirs does; the oracle tests
+compare it with verl's copy of theirs over thousands of formulas.
 """
 
 from __future__ import annotations
