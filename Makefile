@@ -49,7 +49,7 @@ demo: $(INSTALLED) ## Show what the tool does, on a small example
 	PATH="$(abspath $(BIN)):$$PATH" bash examples/demo.sh
 
 loop: $(INSTALLED) ## Train a tiny agent from random weights, in about ten minutes (docs/loop.md)
-	PYTHONPATH=. OMP_NUM_THREADS=2 $(BIN)/adp loop examples/loop/loop.yaml --allow-python -o runs/loop $(ARGS)
+	OMP_NUM_THREADS=2 $(BIN)/adp loop examples/loop/loop.yaml --allow-python -o runs/loop $(ARGS)
 
 loop-full: $(INSTALLED) ## Five seeds, ablations and methods, in hours; it can be stopped and goes on
 	$(BIN)/python -m examples.loop.full -o runs/loop-full --results benchmarks/results/loop.json $(ARGS)

@@ -36,11 +36,11 @@ def test_its_sizes_are_those_of_the_example(scale, sizes):
 def test_random_weights_become_an_agent(tmp_path, monkeypatch):
     monkeypatch.setenv("ADP_CACHE", str(tmp_path / "cache"))
     plan = make_plan(read_loop(FILE, ["scale=quick"]), FILE.parent, allow_python=True)
-    records = run_loop(plan, tmp_path / "out", LoopOptions(until="eval_sft"))
+    records = run_loop(plan, tmp_path / "out", LoopOptions(until="sft_greedy"))
     success = {
         record.stage: record.counts["solved"] / record.counts["episodes"]
         for record in records
         if record.kind == "eval"
     }
-    assert success["eval_base"] < 0.05
-    assert success["eval_sft"] > 0.6
+    assert success["untrained_held_out"] < 0.05
+    assert success["sft_greedy"] > 0.6
