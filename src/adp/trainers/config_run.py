@@ -72,7 +72,7 @@ class EvaluateSection(ConfigSection):
     """A suite of adp eval: its name or a YAML file. It gives env, tasks, n, seed, limits and
     scorers, where these do not stand here."""
     env: str | None = None
-    """Environment, as in adp collect: toolworld:max_hops=1."""
+    """Environment, as in adp collect: toolworld:max_hops=1. FILE.py:NAME needs --allow-python."""
     tasks: str | None = None
     """File of tasks, store, or SPLIT:COUNT[:SEED]; null: test:100. Take others than those that
     the store was collected on."""

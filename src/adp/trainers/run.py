@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from adp.core.code_files import CODE_NAME
 from adp.core.extras import need
 from adp.core.progress import Progress, Silent
 from adp.rendering.drops import check_drops
@@ -169,6 +170,11 @@ def _check_python(config: TrainConfig, allowed: bool) -> None:
     """Check that code which the configuration names may run."""
     if config.method == "grpo":
         check_python(config.grpo, allowed)
+    tried = config.evaluate.env if config.evaluate is not None else None
+    if tried is not None and CODE_NAME.match(tried) and not allowed:
+        raise UsageError(
+            f"the environment {tried} is Python code; add --allow-python when you trust it"
+        )
 
 
 def _train(config: TrainConfig, out: Path, options: TrainOptions, progress: Progress) -> Trained:

@@ -232,7 +232,10 @@ def test_a_world_that_breaks_does_not_end_the_training(store: Store, tmp_path: P
     path = tmp_path / "tasks.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     section = {"env": f"{code}:Broken", "tasks": str(path), "policy": {"max_tokens": 4}}
-    done = train(config_of(store, evaluate=section, training__max_steps=2), tmp_path / "out")
+    config = config_of(store, evaluate=section, training__max_steps=2)
+    with pytest.raises(UsageError, match="--allow-python"):
+        train(config, tmp_path / "out")
+    done = train(config, tmp_path / "out", TrainOptions(allow_python=True))
     assert done.record is not None
     result = done.record["result"]
     assert result["steps"] == 2

@@ -262,7 +262,8 @@ def read_llamafactory(given: Mapping[str, Any], method: str | None = None) -> Ma
     if stage not in _TRAINED:
         what = f" is {_STAGES[stage]}" if stage in tuple(_STAGES) else " is not known"
         raise UsageError(
-            f"stage: {stage}{what}; adp trains sft, dpo, kto and grpo: change it in the file"
+            f"stage: {stage}{what}; adp trains sft, dpo, kto, grpo and reward models (method: "
+            "reward): change it in the file"
         )
     if given.get("finetuning_type") not in (None, "lora", "full"):
         raise UsageError(
