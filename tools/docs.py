@@ -242,7 +242,7 @@ def command_words(name: str) -> Iterator[list[str]]:
     if not result:
         yield [name]
         return
-    for child in sorted(result):
+    for child in sorted(key for key, value in result.items() if not value.hidden):
         yield [name, child]
 
 
