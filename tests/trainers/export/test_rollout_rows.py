@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 from adp.trainers.export.exporter import ExportCounts, ExportItem
 from adp.trainers.export.openrlhf_rollouts import EXPORTER as OPENRLHF
 from adp.trainers.export.registry import exporters
-from adp.trainers.export.rollout_rows import group_of, recorded_rows, reward_of
+from adp.trainers.export.rollout_rows import (
+    advantage_of,
+    group_of,
+    recorded_rows,
+    reward_of,
+)
 from adp.trainers.export.rollouts import RolloutOptions
 from adp.trainers.export.verifiers_traces import EXPORTER as VERIFIERS
 from adp_schema.model import Step, Task, Trajectory
@@ -144,6 +149,10 @@ def test_ranges_of_actions_are_the_mask(run: Trajectory) -> None:
 def test_the_advantage_and_the_group_that_a_training_kept() -> None:
     run = Trajectory(trajectory_id="x", task_id="t", extra='{"group": "g", "advantage": 2}')
     assert group_of(run, "d") == "g"
+    assert advantage_of(run) == 2.0
+    kept = '{"grpo": {"group": "g", "step": 3, "advantage": -0.5}, "advantage": 9}'
+    trained = Trajectory(trajectory_id="x", task_id="t", extra=kept)
+    assert (group_of(trained, "d"), advantage_of(trained)) == ("g/step-3", -0.5)
     assert group_of(Trajectory(trajectory_id="x", task_id="t"), "d") == "d/t"
     assert group_of(Trajectory(trajectory_id="x"), "d") == "x"
     assert reward_of(Trajectory(success=False), None) == 0.0

@@ -124,22 +124,31 @@ def reward_of(trajectory: Trajectory, name: str | None) -> float | None:
 
 def advantage_of(trajectory: Trajectory) -> float | None:
     """The advantage that a training kept with a run."""
-    return _number(json_or_none(trajectory.extra), "advantage")
+    return _number(_training(trajectory), "advantage")
 
 
 def group_of(trajectory: Trajectory, dataset: str) -> str:
     """What all attempts at one task have in common; a run without a task is alone.
 
-    A training that kept the name of its group with the run has the last word: the same task comes
-    again in a later step of it.
+    A training (``extra.grpo``) keeps the name of the group, and its step: the same task comes again
+    in a later step, and is another group then.
     """
-    extra = json_or_none(trajectory.extra)
-    kept = extra.get("group") if isinstance(extra, Mapping) else None
-    if isinstance(kept, str) and kept:
-        return kept
+    kept = _training(trajectory)
+    group, step = kept.get("group"), kept.get("step")
+    if isinstance(group, str) and group:
+        return group if step is None else f"{group}/step-{step}"
     if trajectory.task_id is None:
         return str(trajectory.trajectory_id)
     return f"{dataset}/{trajectory.task_id}"
+
+
+def _training(trajectory: Trajectory) -> Mapping[str, Any]:
+    """What a training kept with a rollout: ``extra.grpo``, or the same keys in ``extra``."""
+    extra = json_or_none(trajectory.extra)
+    if not isinstance(extra, Mapping):
+        return {}
+    kept = extra.get("grpo")
+    return kept if isinstance(kept, Mapping) else extra
 
 
 def is_turn(step: Step) -> bool:
