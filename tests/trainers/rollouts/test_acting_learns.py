@@ -8,6 +8,7 @@ so, too. Nothing but the reward tells it that this is wrong.
 from __future__ import annotations
 
 import statistics
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,18 @@ def success(model: Path, out: Path) -> float:
     return sum(bool(row.success) for row in rows) / len(rows)
 
 
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """On a busy machine the threads of so small a model wait for each other."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.usefixtures("one_thread")
 def test_the_reward_rises_by_more_than_its_noise_over_three_seeds(tmp_path):
     model = start(tmp_path)
     before = success(model, tmp_path / "before")
