@@ -48,7 +48,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 demo: $(INSTALLED) ## Show what the tool does, on a small example
 	PATH="$(abspath $(BIN)):$$PATH" bash examples/demo.sh
 
-loop: $(INSTALLED) ## Train a tiny agent from random weights, in about ten minutes (docs/loop.md)
+loop: $(INSTALLED) ## Train a tiny agent from random weights, in about a quarter of an hour (docs/loop.md)
 	OMP_NUM_THREADS=2 $(BIN)/adp loop examples/loop/loop.yaml --allow-python -o runs/loop $(ARGS)
 
 loop-full: $(INSTALLED) ## Five seeds, ablations and methods, in hours; it can be stopped and goes on

@@ -67,7 +67,8 @@ def run_part(name: str, options: argparse.Namespace, folder: Path) -> dict[str, 
     lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
     entry = {"part": name, "about": about, "seconds": round(time.perf_counter() - began, 1)}
     if reason is None and lines and lines[-1].startswith("{"):
-        return entry | json.loads(lines[-1])
+        result: dict[str, Any] = json.loads(lines[-1])
+        return entry | result
     return entry | {"failed": reason or "said nothing", "last_lines": lines[-LAST_LINES:]}
 
 

@@ -22,8 +22,8 @@ def _call(*words: str) -> subprocess.CompletedProcess[str]:
 def _parts(tmp_path: Path, *words: str) -> tuple[int, dict[str, dict]]:
     out = tmp_path / "found.json"
     done = _call("--tiny", "--data", str(tmp_path / "data"), "--out", str(out), *words)
-    found = json.loads(out.read_text(encoding="utf-8"))["found"]
-    return done.returncode, {entry["part"]: entry for entry in found}
+    entries = json.loads(out.read_text(encoding="utf-8"))["found"]
+    return done.returncode, {entry["part"]: entry for entry in entries}
 
 
 def test_what_a_cpu_can_do_is_done_and_the_rest_is_said(tmp_path: Path) -> None:
