@@ -144,7 +144,7 @@ def _about(facts: CardFacts) -> list[str]:
         f"# {escape(base.name)}, trained by {record['method'].upper()}",
         "",
         f"{what} {escape(base.name)}, by {METHODS.get(record['method'], record['method'])}. "
-        "Trained with [adp](https://pypi.org/project/adp/) on trajectories of agents, by "
+        "Trained with adp on trajectories of agents, by "
         "[TRL](https://huggingface.co/docs/trl).",
     ]
     if facts.best is not None:
