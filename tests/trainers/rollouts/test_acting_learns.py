@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -94,8 +95,10 @@ def played(out: Path, actors: Any, count: int, seed: int = 0, **more: Any) -> Pa
 def start(folder: Path) -> Path:
     """A model that mostly knows how to look a value up, and often does not care to."""
     from examples.loop.model import make_base
+    from examples.loop.scale import QUICK
 
-    make_base(folder / "base", 0, notice=lambda *_: None)
+    # Of the lessons one step: what is to be learnt here must not be known before.
+    make_base(folder / "base", 0, replace(QUICK, lesson_steps=1), notice=lambda *_: None)
     careful = played(folder / "careful", cast_of(ExpertPolicy()).actors, 600)
     hasty = Scripted(lambda request: Turn(text="answer: red"))
     played(folder / "hasty", alone(hasty), 400, seed=5)
