@@ -20,7 +20,7 @@ def _call(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def _parts(tmp_path: Path, *words: str) -> tuple[int, dict[str, dict]]:
-    out = tmp_path / "found.json"
+    out = tmp_path / "parts.json"
     done = _call("--tiny", "--data", str(tmp_path / "data"), "--out", str(out), *words)
     entries = json.loads(out.read_text(encoding="utf-8"))["found"]
     return done.returncode, {entry["part"]: entry for entry in entries}
