@@ -37,7 +37,7 @@ def test_what_a_cpu_can_do_is_done_and_the_rest_is_said(tmp_path: Path) -> None:
     assert len(parts["grpo"]["steps"]) == 3
     assert parts["grpo"]["episodes"] == 3 * 4
     sides = [entry["side"] for entry in parts["throughput"]["found"]]
-    assert sides == ["ours", "trl", "trl-packed"]
+    assert sides == ["ours", "same", "ours-padded", "same-padded", "trl"]
 
 
 def test_the_study_runs_in_small(tmp_path: Path) -> None:
