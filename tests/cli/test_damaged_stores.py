@@ -35,9 +35,11 @@ CALLS = {
     "diff": "STORE WHOLE",
     "drop": "STORE --where success -o OUT",
     "eval": "--suite toolworld --policy scripted:file=TURNS --tasks STORE -o OUT",
+    "evolve": "STORE --env toolworld --policy scripted:file=TURNS --ops re_rollout -o OUT",
     "export": "STORE --to openai_chat -o OUT",
     "head": "STORE",
     "info": "STORE",
+    "loop": "LOOP -o OUT",
     "merge": "WHOLE STORE -o OUT",
     "parse": "STORE -o OUT --dialect react",
     "publish": "STORE me/runs --dry-run --accept-licenses --allow-findings --out OUT",
@@ -55,6 +57,7 @@ CALLS = {
     "train dpo": "STORE --model tiny -o OUT",
     "train grpo": "STORE --model tiny --set grpo.rewards=[answer] -o OUT",
     "train kto": "STORE --model tiny --set training.per_device_train_batch_size=2 -o OUT",
+    "train reward": "STORE --model tiny -o OUT",
     "train sft": "STORE --model tiny -o OUT",
     "validate": "STORE --fail-on never",
     "why": "STORE ID",
@@ -70,8 +73,12 @@ NO_STORE = {
     "merge-adapter": "reads models",
     "push-model": "reads models",
     "serve-search": "serves documents; a store is read when one names a column",
+    "train ppo": "says what there is in place of PPO",
     "pull": "fetches a store, of which it hashes every file as it comes",
 }
+
+KEEPS_PLAN = ("loop",)
+"""What leaves its plan and its records behind, with which the same call goes on."""
 
 LOOK = ("diff", "head", "info", "sample", "show", "stats", "validate", "why")
 """What only looks; the others make something of what they read."""
@@ -122,6 +129,9 @@ def place(made, tmp_path) -> Path:
         "ops": ["dedup_exact"],
     }
     (place / "recipe.yaml").write_text(json.dumps(recipe))
+    stage = {"score": {"store": str(place / "store"), "with": ["outcome"]}}
+    loop = {"loop": 1, "model": "none", "rounds": {"repeat": 1, "stages": [stage]}}
+    (place / "loop.yaml").write_text(json.dumps(loop))
     return place
 
 
@@ -129,7 +139,7 @@ def words(name: str, place: Path) -> list[str]:
     names = {
         "STORE": place / "store", "WHOLE": place / "whole", "GROWING": place / "growing",
         "INPUT": place / "chats.jsonl", "RECIPE": place / "recipe.yaml", "OUT": place / "new",
-        "TURNS": place / "turns.jsonl", "ID": "d0/a",
+        "LOOP": place / "loop.yaml", "TURNS": place / "turns.jsonl", "ID": "d0/a",
     }  # fmt: skip
     output = []
     for word in CALLS[name].split():
@@ -217,6 +227,11 @@ def check_refusal(run, place: Path, name: str, shard: Path) -> None:
     assert f"{shard.parent.name}/{shard.name}: " in done.err
     (last,) = [line for line in done.err.splitlines() if not line.startswith("preparing: ")]
     assert last.startswith("error: ")
+    if name in KEEPS_PLAN:
+        assert (place / "new" / "loop.json").exists()
+        assert not list(place.glob("new/round-*"))
+        assert not list(place.glob("new/work/*/*"))
+        shutil.rmtree(place / "new")
     assert not list(place.glob("new*"))
     assert contents(place) == before
 

@@ -14,6 +14,11 @@ from adp.cli.main import app
 PAGE = Path(__file__).parents[2] / "docs" / "json-output.md"
 ROWS = dict(re.findall(r"^\| `(adp [^`]*)` \| (.*) \|$", PAGE.read_text(), re.MULTILINE))
 RECIPE = {"recipe": 1, "inputs": {"a": "st"}, "ops": [{"filter": {"sql": "success"}}]}
+LOOP = {
+    "loop": 1,
+    "model": "none",
+    "rounds": {"repeat": 1, "stages": [{"score": {"store": "st", "with": ["outcome"]}}]},
+}
 
 
 def keys_of(call):
@@ -35,6 +40,7 @@ def folder(tmp_path, monkeypatch):
     line = {"id": "a", "messages": [{"role": "user", "content": "hi"}], "success": True}
     Path("chat.jsonl").write_text(json.dumps(line) + "\n")
     Path("recipe.yaml").write_text(json.dumps(RECIPE))
+    Path("loop.yaml").write_text(json.dumps(LOOP))
     adp.convert("chat.jsonl", "st")
     adp.convert("chat.jsonl", "other", dataset="other")
     adp.grow("growing").close()
@@ -65,6 +71,9 @@ CALLS = [
     ("adp validate --list", ["validate", "--list"]),
     ("adp score --list", ["score", "--list"]),
     ("adp eval --list", ["eval", "--list"]),
+    ("adp loop --dry-run", ["loop", "loop.yaml", "--dry-run"]),
+    ("adp loop --list", ["loop", "--list"]),
+    ("adp loop", ["loop", "loop.yaml", "-o", "new"]),
     ("adp collect --list", ["collect", "--list"]),
     ("adp evolve --list", ["evolve", "--list"]),
 ]
@@ -98,6 +107,16 @@ def check(call, words, run):
 def test_every_call_prints_one_object_with_the_keys_of_the_page(folder, run):
     for number, (call, words) in enumerate(CALLS):
         check(call, [f"new{number}" if word == "new" else word for word in words], run)
+
+
+def test_a_pushed_model(fake_hub, folder, run):
+    made = Path("trained", "model")
+    made.mkdir(parents=True)
+    (made / "config.json").write_text("{}")
+    (made / "model.safetensors").write_bytes(b"weights")
+    (made / "README.md").write_text("# A model\n")
+    check("adp push-model", ["push-model", "trained", "me/agent"], run)
+    assert fake_hub.repos.files("models/me/agent")["model.safetensors"] == b"weights"
 
 
 @pytest.mark.slow

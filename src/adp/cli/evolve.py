@@ -25,20 +25,10 @@ from adp.cli.text import (
     say,
     stdout_to_stderr,
 )
-from adp.rollouts.collecting.limits import Limits, limits_in
-from adp.rollouts.collecting.offered_tools import closed, made
-from adp.rollouts.collecting.run_file import kind_facts
-from adp.rollouts.collecting.tasks import read_tasks
-from adp.rollouts.evolving.asking import ANALYSER, JUDGE, REFINER
-from adp.rollouts.evolving.carry_out import Evolver
-from adp.rollouts.evolving.evolve import evolve_now
+from adp.rollouts.evolving.evolve_options import EvolveOptions, prepare_evolve
 from adp.rollouts.evolving.operator import BUILTIN, OPERATORS
 from adp.rollouts.evolving.report import EvolveReport
-from adp.rollouts.evolving.settings import EvolveSettings, Rule
-from adp.rollouts.evolving.sources import read_jobs
-from adp.rollouts.experts.spec import cast_of
-from adp.rollouts.policy import POLICIES, Policy
-from adp.rollouts.spec import load, load_environment
+from adp.rollouts.evolving.settings import Rule
 from adp.workflows.flywheel_records import write_flywheel
 from adp.workflows.rft import make_rft
 from adp_schema.errors import UsageError
@@ -148,19 +138,16 @@ def evolve(
         return list_operators(as_json=as_json)
     if path is None or env is None or policy is None or out is None:
         raise UsageError("give a store, --env, --policy and -o; adp evolve --list shows operators")
-    limits = {"max_turns": max_turns, "max_calls": max_calls, "max_seconds": max_seconds}
-    given = {
-        "dataset": dataset, "seed": seed, "rounds": rounds, "correct": rule(correct),
-        "operators": tuple(name.strip() for name in ops.split(",")) if ops else (),
-        "additional_calls": additional_calls, "tries": tries, "tagged": tagged,
-        "limits": {name: value for name, value in limits.items() if value is not None},
-        "first_is_used": first_is_used, "timed": not no_times, "concurrency": concurrency,
-        "max_failures": max_failures, "retry_failed": retry_failed, "seal": seal,
-    }  # fmt: skip
-    specs = {REFINER: refiner, ANALYSER: analyser or refiner, JUDGE: judge}
-    what = {"store": path, "env": env, "policy": policy, "models": specs}
+    options = EvolveOptions(
+        env=env, policy=policy, refiner=refiner, analyser=analyser, judge=judge, rounds=rounds,
+        ops=tuple(name.strip() for name in ops.split(",")) if ops else (), correct=rule(correct),
+        additional_calls=additional_calls, tries=tries, max_turns=max_turns, max_calls=max_calls,
+        max_seconds=max_seconds, seed=seed, dataset=dataset, concurrency=concurrency,
+        max_failures=max_failures, retry_failed=retry_failed, tagged=tagged,
+        first_is_used=first_is_used, no_times=no_times, unsafe_python=unsafe_python,
+    )  # fmt: skip
     with stdout_to_stderr(wanted=as_json):
-        report = _evolve(what, out, given, unsafe_python=unsafe_python, quiet=as_json)
+        report = _evolve(options, path, out, seal=seal, quiet=as_json)
         files = _files(out, rft, flywheel, sealed=report.sealed)
     if as_json:
         print_json({"store": out, **report.plain(), **files})
@@ -194,45 +181,12 @@ def _show_files(files: dict[str, Any], rft: str | None, flywheel: str | None) ->
 
 
 def _evolve(
-    what: dict[str, Any], out: str, given: dict[str, Any], *, unsafe_python: bool, quiet: bool
+    options: EvolveOptions, store: str, out: str, *, seal: bool | None, quiet: bool
 ) -> EvolveReport:
-    kind, about = load_environment(what["env"], unsafe_python=unsafe_python)
-    policy_kind, policy_about = load(POLICIES, what["policy"])
-    store = Store.open(what["store"])
-    source = read_jobs(store, read_tasks(what["store"], kind, about).tasks)
-    policy = policy_kind.make(policy_about)
-    cast_ = cast_of(policy)
-    known = {what["policy"]: policy}  # a model that is named twice is loaded once
-    models: dict[str, Policy] = {}
-    facts: dict[str, Any] = {}
-    for who, spec in what["models"].items():
-        if spec is not None:
-            model_kind, model_about = load(POLICIES, spec)
-            if spec not in known:
-                known[spec] = model_kind.make(model_about)
-            models[who] = known[spec]
-            facts[who] = kind_facts(model_kind.name, model_about)
-    first = made(kind, about)
-    limits = limits_in(first, Limits.model_validate(given["limits"]))
-    closed(first)
-    made_with = {
-        "environment": kind_facts(kind.name, about),
-        "policy": kind_facts(policy_kind.name, policy_about),
-        **facts,
-    }
-    settings = EvolveSettings.model_validate(
-        given
-        | {"limits": limits, "environment": kind.name, "policy": policy.name}
-        | {"facts": {"made_with": made_with}}
-    )
-    evolver = Evolver(lambda: kind.make(about), cast_.actors, models, settings)
+    prepared = prepare_evolve(options, store, seal=seal)
     with progress_bar("evolving", "tasks", quiet=quiet) as progress:
-        progress.total(len(source.jobs))
-        return evolve_now(
-            out, source, evolver,
-            watch=lambda done, of: progress.advance(1),
-            policies=list(known.values()),
-        )  # fmt: skip
+        progress.total(len(prepared.source.jobs))
+        return prepared.run(out, watch=lambda done, of: progress.advance(1))
 
 
 def rule(name: str) -> Rule:

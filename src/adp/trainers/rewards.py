@@ -47,11 +47,13 @@ def check_python(section: GrpoSection, allowed: bool) -> None:
         UsageError: they are not.
     """
     names = [name for name in section.rewards if is_code(name) or _leads_to_code(name)]
-    if names and not allowed:
-        raise UsageError(
-            f"the reward {names[0]} is Python code; add --allow-python when you trust it"
-        )
     acting = section.environment
+    if names and not allowed:
+        known = ", ".join(sorted(ROLLOUT_REWARDS if acting is not None else NAMES))
+        hint = f"; those with a name: {known}" if is_code(names[0]) else ""
+        raise UsageError(
+            f"the reward {names[0]} is Python code; add --allow-python when you trust it{hint}"
+        )
     if acting is not None and CODE_NAME.match(acting.name) and not allowed:
         raise UsageError(
             f"the environment {acting.name} is Python code; add --allow-python when you trust it"

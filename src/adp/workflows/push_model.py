@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from adp.core.progress import Progress, Silent
 from adp.trainers.base_model import base_model
-from adp.workflows.publish.check import check_token
+from adp.workflows.publish.check import check_owner, check_token
 from adp_schema import hub
-from adp_schema.errors import HubError, InputError, UsageError
+from adp_schema.errors import InputError, UsageError
 from adp_schema.hub import HubPath
 from adp_schema.retries import retried
 
@@ -72,14 +72,7 @@ def check_push(repo_id: str, *, public: bool = False) -> None:
     check_token()
     with _explained(place):
         api = hub.client()
-        me = retried(api.whoami)
-        owner = repo_id.split("/")[0]
-        names = [str(me["name"]), *(str(org["name"]) for org in me.get("orgs") or ())]
-        if owner.casefold() not in {name.casefold() for name in names}:
-            raise HubError(
-                f"your token is that of {me['name']}, who may not write to {repo_id}; write one "
-                f"of your names before the slash: {', '.join(names[:10])}"
-            )
+        check_owner(api, repo_id)
         _there(api, repo_id, public)
 
 

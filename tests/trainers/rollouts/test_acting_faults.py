@@ -238,6 +238,7 @@ def test_a_reward_that_is_wrong_is_one_sentence(tmp_path, monkeypatch, body, wor
     ({"grpo.reward_weights": [1.0, 2.0]}, "2 numbers for 1 rewards"),
     ({"grpo.environment.name": "shop.py:Shop"}, "is Python code; add --allow-python"),
     ({"grpo.rewards": ["mine:reward"]}, "is Python code; add --allow-python"),
+    ({"grpo.rewards": ["scorers:format"]}, "those with a name: environment, et_agent"),
     ({"grpo.num_generations": 3}, "does not divide the 8 answers"),
     ({"training.per_device_train_batch_size": 64}, "a step takes 16 tasks, and there are 4"),
     ({"render.max_length": 16}, "the first prompt does not fit"),

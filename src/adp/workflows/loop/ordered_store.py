@@ -21,7 +21,7 @@ from adp_schema.store import Store
 _TOGETHER = 4096
 """Trajectories that are in memory at one time."""
 
-_BESIDES = ("collect.json",)
+_BESIDES = ("collect.json", "evolve.json")
 """Files of the store that are no part of its tables, and are kept."""
 
 

@@ -151,6 +151,7 @@ KINDS = {
     for name, module in {
         "convert": "convert",
         "collect": "collect",
+        "evolve": "evolve",
         "score": "score",
         "curate": "curate",
         "train": "train",

@@ -47,17 +47,26 @@ def check(
     check_token()
     with hub.explained(place, writing=True):
         api = hub.client()
-        me = retried(api.whoami)
-        owner = repo_id.split("/")[0]
-        names = [str(me["name"]), *(str(org["name"]) for org in me.get("orgs") or ())]
-        if owner.casefold() not in {name.casefold() for name in names}:
-            raise HubError(
-                f"your token is that of {me['name']}, who may not write to {repo_id}; write one "
-                f"of your names before the slash ({', '.join(names[:10])}), or log in as another "
-                "user: hf auth login"
-            )
+        check_owner(api, repo_id)
         for name in (repo_id, *others):
             is_there(api, name, private)
+
+
+def check_owner(api: HfApi, repo_id: str) -> None:
+    """Check that the user, or an organisation of the user, has the name before the slash.
+
+    Raises:
+        HubError: it is somebody else's.
+    """
+    me = retried(api.whoami)
+    owner = repo_id.split("/")[0]
+    names = [str(me["name"]), *(str(org["name"]) for org in me.get("orgs") or ())]
+    if owner.casefold() not in {name.casefold() for name in names}:
+        raise HubError(
+            f"your token is that of {me['name']}, who may not write to {repo_id}; write one "
+            f"of your names before the slash ({', '.join(names[:10])}), or log in as another "
+            "user: hf auth login"
+        )
 
 
 def check_token() -> None:
