@@ -148,7 +148,7 @@ def test_tools_can_be_chosen(address):
 
 
 def test_trl_can_use_it(address):
-    instance = to_trl(lambda: made(command=None, url=address), first=TASK)()
+    instance = to_trl(lambda: made(command=None, url=address), first=TASK, answer="tool")()
     instance.reset(prompt="x")
     assert instance.add(a=1) == "2"
     instance.submit_answer(answer="5")
