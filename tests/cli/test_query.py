@@ -322,3 +322,17 @@ def test_a_query_that_runs_can_be_stopped(store: Store) -> None:
 )
 def test_splitting_into_statements(text: str, expected: list[str]) -> None:
     assert list(statements(io.StringIO(text).readline)) == expected
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+def test_no_column_vanishes(
+    run: Run, store: Store, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    values = (
+        "repeat('a', 300) AS first, 0.5 AS reward, repeat('b', 300) AS second, 12345 AS attempt"
+    )
+    out = run("query", store.root, "-c", f"SELECT {values}").out
+    for name in ("first", "reward", "second", "attempt", "0.5", "12345"):
+        assert name in out
+    assert all(len(line) <= width for line in out.splitlines())

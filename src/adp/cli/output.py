@@ -20,6 +20,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
 from adp.cli.text import console, light_table, one_line
@@ -66,12 +67,13 @@ def print_table(reader: pa.RecordBatchReader, limit: int) -> None:
     names = unique_names(reader.schema.names)
     numbers = [_is_number(kind) for kind in reader.schema.types]
     footer = _footer(len(shown), count, exact=full)
-    if sum(max(len(one_line(name, CELL)) + 2, _NARROW) for name in names) > screen.width:
+    grid = _grid(screen.width, names, numbers, shown)
+    if grid is None:
         _print_lists(screen, names, shown)
         if any(value is None for row in shown for value in row):
             footer += "; what is null is left out"
     else:
-        _print_grid(screen, names, numbers, shown)
+        screen.print(grid)
     screen.print(Text(footer, "dim"), soft_wrap=True)
 
 
@@ -118,16 +120,37 @@ def _footer(shown: int, count: int, *, exact: bool) -> str:
     return f"{shown:,} of {'' if exact else 'more than '}{rows}, {cut} cut; --limit 0 shows all"
 
 
-def _print_grid(
-    screen: Console, names: Sequence[str], numbers: Sequence[bool], rows: list[tuple[Any, ...]]
-) -> None:
-    """Print a row a line."""
+def _grid(
+    width: int, names: Sequence[str], numbers: Sequence[bool], rows: list[tuple[Any, ...]]
+) -> Table | None:
+    """A row a line; None when there is too little room for that.
+
+    Widths are given out here: rich makes columns vanish when none may wrap and all are too wide.
+    """
     heads = [one_line(name, CELL) or " " for name in names]
+    lines = [list(map(cell, row)) for row in rows]
+    wide = [
+        max([len(head), *(line[place].cell_len for line in lines)])
+        for place, head in enumerate(heads)
+    ]
+    room = width - 2 * len(heads)
+    least = [
+        full if number else min(full, max(len(head), _NARROW - 2))
+        for full, number, head in zip(wide, numbers, heads, strict=True)
+    ]
+    if sum(least) > room:
+        return None
+    for place in sorted(range(len(heads)), key=lambda place: wide[place] - least[place]):
+        left = sum(wide[other] > least[other] for other in range(len(heads)))
+        more = (room - sum(least)) // max(left, 1)
+        least[place] = min(wide[place], least[place] + more)
     right = [head for head, number in zip(heads, numbers, strict=True) if number]
     table = light_table(*heads, right=right)
-    for row in rows:
-        table.add_row(*map(cell, row))
-    screen.print(table)
+    for column, given in zip(table.columns, least, strict=True):
+        column.width = given
+    for line in lines:
+        table.add_row(*line)
+    return table
 
 
 def _print_lists(screen: Console, names: Sequence[str], rows: list[tuple[Any, ...]]) -> None:

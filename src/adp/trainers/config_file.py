@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from adp.core.input_files import read_text
-from adp.core.option_errors import names, sentence
+from adp.core.option_errors import names, paths_of, sentence
 from adp.core.yaml_text import measure, parse_yaml
 from adp.trainers.config import TINY, TrainConfig
 from adp.trainers.readers import read_foreign
@@ -59,7 +59,9 @@ def read_config(
     try:
         return TrainConfig.model_validate(plain), other
     except ValidationError as error:
-        raise UsageError(f"{name}: {sentence(error, names(TrainConfig))}") from None
+        raise UsageError(
+            f"{name}: {sentence(error, names(TrainConfig), paths_of(TrainConfig))}"
+        ) from None
 
 
 def _method(settings: Sequence[str], more: Mapping[str, Any]) -> str | None:
