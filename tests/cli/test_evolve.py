@@ -55,6 +55,7 @@ def test_an_operator_alone(run, here):
         (("sums", *MODELS[:4], "-o", "x"), "redundant_step asks a refiner"),
         (("sums", *MODELS, "-o", "x", "--ops", "step_hnt"), "step_hint"),
         (("sums", *MODELS, "-o", "x", "--correct", "luck"), "there is no such rule"),
+        (("sums", "--env", "toolworld", *MODELS[2:], "-o", "x"), "none of toolworld"),
         (("sums", *MODELS, "-o", "sums"), "adp evolve did not make"),
         (("nothing", *MODELS, "-o", "x"), "nothing"),
         (("sums", *MODELS, "-o", "x", "--rft", "r", "--keep-open"), "adp seal x"),
@@ -65,6 +66,7 @@ def test_what_is_wrong_with_a_call_is_one_sentence(run, here, words, text):
     assert done.code not in (0, 70)
     assert text in done.err
     assert "Traceback" not in done.err
+    assert not (here / "x").exists() or "adp seal x" in text
 
 
 def test_the_operators_are_listed(run):

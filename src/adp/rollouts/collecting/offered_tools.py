@@ -42,6 +42,33 @@ def closed(environment: Environment | AsyncEnvironment) -> None:
     asyncio.run(as_async(environment).close())
 
 
+def check_tasks(kind: EnvironmentKind, settings: Any, tasks: Sequence[Task]) -> None:
+    """Begin some tasks once, to see that they are of this environment.
+
+    Args:
+        kind: the environment.
+        settings: its settings.
+        tasks: some of the tasks; it is enough that it can do one of them.
+
+    Raises:
+        UsageError: it can do none of them; with the reason of the first.
+    """
+    reasons: list[UsageError] = []
+    for task in tasks:
+        try:
+            asyncio.run(_offered(made(kind, settings), task))
+        except UsageError as error:
+            reasons.append(error)
+        except BaseException as error:
+            if stops(error):
+                raise
+            return  # it breaks, which an episode writes down
+        else:
+            return
+    if reasons:
+        raise reasons[0]
+
+
 def offered_tools(kind: EnvironmentKind, settings: Any, tasks: str | None = None) -> Sequence[Tool]:
     """The tools at the beginning of an episode, in the OpenAI shape.
 

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import Field
 
 from adp.rollouts.collecting.limits import Limits, limits_in
-from adp.rollouts.collecting.offered_tools import closed, made
+from adp.rollouts.collecting.offered_tools import check_tasks, closed, made
 from adp.rollouts.collecting.run_file import kind_facts
 from adp.rollouts.collecting.tasks import read_tasks
 from adp.rollouts.environment import EnvironmentKind, Settings
@@ -27,6 +27,9 @@ from adp.rollouts.spec import Named, load, load_environment, split_named
 from adp_schema.store import Store
 
 LIMITS = ("max_turns", "max_calls", "max_seconds")
+
+_TRIED = 3
+"""Tasks that are begun once, before anything is written."""
 
 
 class EvolveOptions(Settings):
@@ -158,13 +161,14 @@ def prepare_evolve(
         seal: end the store; None: when all is done and nothing broke.
 
     Raises:
-        UsageError: a name or a setting is wrong.
+        UsageError: a name or a setting is wrong, or the tasks are of another environment.
         InputError: a file cannot be read.
         EmptyResultError: there is nothing to work on.
     """
     kind, about = options.environment()
     policy_kind, policy_about = _policy(options.policy)
     source = read_jobs(Store.open(store), read_tasks(store, kind, about).tasks)
+    check_tasks(kind, about, [job.task for job in source.jobs[:_TRIED]])
     policy = policy_kind.make(policy_about)
     cast = cast_of(policy)
     # A model that is named twice is loaded once.
