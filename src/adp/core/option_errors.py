@@ -66,9 +66,9 @@ def _sentence(first: ErrorDetails, known: Sequence[str], paths: Sequence[str]) -
 
 def _path(where: str, name: str, paths: Sequence[str]) -> str:
     """A name with its section: that of the fault, if it has one of this name, else the first."""
-    beside = where.rpartition(".")[0] + "." + name
+    same_section = where.rpartition(".")[0] + "." + name
     other = next((path for path in paths if path.rpartition(".")[2] == name), name)
-    return beside if beside in paths else other
+    return same_section if same_section in paths else other
 
 
 def paths_of(model: type[BaseModel], section: str = "") -> list[str]:
