@@ -7,12 +7,25 @@ import random
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from adp.rendering.options import RenderOptions
 from adp.rendering.run import render_store
 from adp.trainers.config import TrainConfig
 from adp.trainers.config_file import read_config
 from adp_schema.store import Store
 from tests.trainers.pair_stores import call, run, say, write_pairs
+
+TRAINING = [
+    pytest.mark.train,
+    pytest.mark.usefixtures("training_cache"),
+    # Old names that TRL and PEFT call, and what torch says of its own parts.
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings(
+        "ignore::DeprecationWarning:(torch|transformers|peft|trl|accelerate)"
+    ),
+]
+"""Marks of the tests that train."""
 
 WORDS = ("weather", "paris", "table", "column", "file", "line", "error", "value", "query", "limit")
 

@@ -14,23 +14,9 @@ from adp.trainers.base_model import BaseModel, base_model
 from adp.trainers.model_card import CardFacts, card, metadata
 from adp.trainers.run import train
 from adp_schema.store import Store
-from tests.trainers.small_runs import config_of, write_runs
+from tests.trainers.small_runs import TRAINING, config_of, write_runs
 
-pytestmark = [
-    pytest.mark.train,
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-    pytest.mark.filterwarnings(
-        "ignore::DeprecationWarning:(torch|transformers|peft|trl|accelerate)"
-    ),
-]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    patch = pytest.MonkeyPatch()
-    patch.setenv("ADP_CACHE", str(tmp_path_factory.mktemp("cache")))
-    yield
-    patch.undo()
+pytestmark = TRAINING
 
 
 @pytest.fixture(scope="module")

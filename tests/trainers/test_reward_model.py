@@ -15,24 +15,9 @@ from adp.trainers.merge import merge
 from adp.trainers.run import train
 from adp_schema.errors import UsageError
 from tests.trainers.preference_runs import configure, prepare, write_agents
-from tests.trainers.small_runs import log_of
+from tests.trainers.small_runs import TRAINING, log_of
 
-pytestmark = [
-    pytest.mark.train,
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-    pytest.mark.filterwarnings("ignore::UserWarning"),
-    pytest.mark.filterwarnings(
-        "ignore::DeprecationWarning:(torch|transformers|peft|trl|accelerate)"
-    ),
-]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    patch = pytest.MonkeyPatch()
-    patch.setenv("ADP_CACHE", str(tmp_path_factory.mktemp("cache")))
-    yield
-    patch.undo()
+pytestmark = [*TRAINING, pytest.mark.filterwarnings("ignore::UserWarning")]
 
 
 @pytest.fixture(scope="module")

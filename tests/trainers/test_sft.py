@@ -21,6 +21,7 @@ from adp_schema.errors import (
 from adp_schema.store import Store
 from tests.trainers.pair_stores import call, run, say, write_pairs
 from tests.trainers.small_runs import (
+    TRAINING,
     config_of,
     load,
     log_of,
@@ -30,22 +31,7 @@ from tests.trainers.small_runs import (
     write_runs,
 )
 
-pytestmark = [
-    pytest.mark.train,
-    # Old names that TRL and PEFT call, and what torch says of its own parts.
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-    pytest.mark.filterwarnings(
-        "ignore::DeprecationWarning:(torch|transformers|peft|trl|accelerate)"
-    ),
-]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    patch = pytest.MonkeyPatch()
-    patch.setenv("ADP_CACHE", str(tmp_path_factory.mktemp("cache")))
-    yield
-    patch.undo()
+pytestmark = TRAINING
 
 
 @pytest.fixture(scope="module")

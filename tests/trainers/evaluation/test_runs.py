@@ -28,24 +28,10 @@ from adp.workflows.training_suite import SCORING, with_suite
 from adp_schema.errors import UsageError
 from adp_schema.store import Store
 from tests.trainers.pair_stores import run, say, write_pairs
-from tests.trainers.small_runs import config_of, log_of, write_runs
+from tests.trainers.small_runs import TRAINING, config_of, log_of, write_runs
 from tests.waiting import PATIENCE
 
-pytestmark = [
-    pytest.mark.train,
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-    pytest.mark.filterwarnings(
-        "ignore::DeprecationWarning:(torch|transformers|peft|trl|accelerate)"
-    ),
-]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    patch = pytest.MonkeyPatch()
-    patch.setenv("ADP_CACHE", str(tmp_path_factory.mktemp("cache")))
-    yield
-    patch.undo()
+pytestmark = TRAINING
 
 
 @pytest.fixture(scope="module")

@@ -66,9 +66,9 @@ class VerlRollouts(RolloutExporter):
         """Lists without padding; every struct has the same fields in all rows."""
         import pyarrow as pa
 
-        text, whole, number = pa.string(), pa.int64(), pa.float64()
-        info = [("split", text), ("index", whole), ("task_id", text), ("trajectory_id", text)]
-        info += [("attempt", whole), ("row", whole), ("rows", whole), ("tool_calls", whole)]
+        text, integer, number = pa.string(), pa.int64(), pa.float64()
+        info = [("split", text), ("index", integer), ("task_id", text), ("trajectory_id", text)]
+        info += [("attempt", integer), ("row", integer), ("rows", integer), ("tool_calls", integer)]
         info += [("truncated", pa.bool_()), ("recorded", pa.bool_()), ("rewards", text)]
         return pa.schema(
             [
@@ -81,7 +81,7 @@ class VerlRollouts(RolloutExporter):
                 ("rollout_log_probs", pa.list_(number)),
                 ("reward", number),
                 ("advantage", number),
-                ("num_turns", whole),
+                ("num_turns", integer),
                 ("extra_info", pa.struct(info)),
             ]
         )

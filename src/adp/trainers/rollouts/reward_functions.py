@@ -72,12 +72,12 @@ def _function(name: str, zero: bool, folder: Path) -> RewardFunction:
         rollout: Sequence[FinishedRollout], stage: Sequence[RewardStage], **given: Any
     ) -> list[float | None]:
         # What broke says nothing about the agent, so no reward sees it.
-        whole = [i for i, item in enumerate(rollout) if item.trajectory.error_type is None]
+        unbroken = [i for i, item in enumerate(rollout) if item.trajectory.error_type is None]
         scores: list[float | None] = [None] * len(rollout)
-        if whole:
-            columns = {key: _taken(value, whole, len(rollout)) for key, value in given.items()}
-            values = _called(name, function, [rollout[i] for i in whole], stage[0], columns)
-            for place, value in zip(whole, values, strict=True):
+        if unbroken:
+            columns = {key: _taken(value, unbroken, len(rollout)) for key, value in given.items()}
+            values = _called(name, function, [rollout[i] for i in unbroken], stage[0], columns)
+            for place, value in zip(unbroken, values, strict=True):
                 scores[place] = None if value is None else float(value)
         if zero:
             return [
