@@ -257,8 +257,8 @@ def test_the_call_says_which_settings_of_m3s_file_hold() -> None:
     )
 
 
-@pytest.mark.parametrize("method", ["sft", "dpo", "kto", "grpo"])
-@pytest.mark.parametrize("stage", [None, "sft", "dpo", "kto"])
+@pytest.mark.parametrize("method", ["sft", "dpo", "kto", "grpo", "reward"])
+@pytest.mark.parametrize("stage", [None, "sft", "dpo", "kto", "rm"])
 def test_every_setting_of_a_foreign_file_holds_or_is_named(stage: str | None, method: str) -> None:
     preference = {
         "pref_loss": "ipo", "pref_beta": 0.3, "pref_ftx": 0.5, "dpo_label_smoothing": 0.1,
@@ -266,7 +266,7 @@ def test_every_setting_of_a_foreign_file_holds_or_is_named(stage: str | None, me
         "ref_model": "base", "disable_dropout": True,
     }  # fmt: skip
     given = {**M3, "stage": stage, **preference}
-    assert read_config(given)[0].method == (stage or "sft")
+    assert read_config(given)[0].method == {None: "sft", "rm": "reward"}.get(stage, stage)
     config, other = read_config(given, (), {"method": method})
     assert other is not None
     assert config.method == method
@@ -283,9 +283,29 @@ def test_every_setting_of_a_foreign_file_holds_or_is_named(stage: str | None, me
 
 
 def test_a_stage_that_is_not_trained_here_is_refused_whatever_the_call_says() -> None:
-    for stage, output in (("rm", "a reward model"), ("foo", "not known"), (["dpo"], "not known")):
+    cases: list[tuple[Any, str]] = [
+        ("ppo", "PPO, and TRL 1.16 has no PPO"), ("pt", "pre-training"),
+        ("foo", "not known"), (["dpo"], "not known"),
+    ]  # fmt: skip
+    for stage, output in cases:
         with pytest.raises(UsageError, match=output):
             read_config({**M3, "stage": stage}, (), {"method": "dpo"})
+
+
+def test_the_stage_rm_is_a_reward_model() -> None:
+    given = {**M3, "stage": "rm", "pref_beta": 0.3, "disable_dropout": True}
+    config, other = read_config(given)
+    assert other is not None
+    assert (config.method, config.reward.disable_dropout) == ("reward", True)
+    assert config.learning_rate == M3["learning_rate"]
+    lines = other.lines()
+    assert 'stage = "rm" -> method = "reward" (rm, a reward model, is method reward)' in lines
+    assert "pref_beta = 0.3 -> nothing: it is for DPO, and this call trains reward" in lines
+    # As ever, the call wins, and then the stage is named.
+    config, other = read_config(given, (), {"method": "dpo"})
+    assert other is not None
+    assert (config.method, config.dpo.beta) == ("dpo", 0.3)
+    assert 'stage = "rm" -> nothing: this call trains dpo' in other.lines()
 
 
 def test_the_method_of_the_playgrounds_file_gives_way_to_the_calls() -> None:

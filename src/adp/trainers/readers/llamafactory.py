@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from adp.trainers.config import ABSENT
 from adp.trainers.readers.mapping import (
     NO_TRACKER,
     Convert,
@@ -73,6 +74,10 @@ def _deepspeed(value: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**results, "launch.offload": True} if offload else results
 
 
+def _stage(value: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"method": _TRAINED.get(value or "sft", value)}
+
+
 def _kind(value: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"lora": None} if value == "full" else {}
 
@@ -123,7 +128,7 @@ RULES: dict[str, Target] = {
         "render.max_length",
         "longer rows are dropped or cut at steps (render.window), and never inside one",
     ),
-    "stage": Target("method"),
+    "stage": Target("method", "rm, a reward model, is method reward", _stage),
     "mask_history": Target(
         "",
         "",
@@ -233,8 +238,16 @@ _KTO_RULES = {
     "disable_dropout": Target("", "", when("kto.disable_dropout")),
 }
 
-_TRAINED = ("sft", "dpo", "kto")
-_STAGES = {"pt": "pre-training", "rm": "a reward model", "ppo": "PPO"}
+_REWARD_RULES = {"disable_dropout": Target("", "", when("reward.disable_dropout"))}
+
+_TRAINED = {"sft": "sft", "dpo": "dpo", "kto": "kto", "rm": "reward"}
+"""Stages that are trained here -> method."""
+
+_STAGES = {
+    "pt": "pre-training on plain texts, and rows here are trajectories of agents",
+    "ppo": f"PPO, and {ABSENT['ppo']}",
+}
+"""Stages that are not -> what they are, and what there is."""
 
 
 def is_llamafactory(given: Mapping[str, Any]) -> bool:
@@ -259,23 +272,25 @@ def read_llamafactory(given: Mapping[str, Any], method: str | None = None) -> Ma
         UsageError: it is about a training that there is not here.
     """
     stage = given.get("stage") or "sft"
-    if stage not in _TRAINED:
+    if stage not in tuple(_TRAINED):
         what = f" is {_STAGES[stage]}" if stage in tuple(_STAGES) else " is not known"
         raise UsageError(
-            f"stage: {stage}{what}; adp trains sft, dpo, kto, grpo and reward models (method: "
-            "reward): change it in the file"
+            f"stage: {stage}{what}; stages that are trained here are {', '.join(_TRAINED)}: change "
+            "it in the file"
         )
     if given.get("finetuning_type") not in (None, "lora", "full"):
         raise UsageError(
             f"finetuning_type: {given['finetuning_type']} has no counterpart; use lora or full"
         )
-    method = method or stage
+    method = method or _TRAINED[stage]
     rules = dict(RULES)
     rules |= {name: Target("", not_for("DPO", method)) for name in _PREFERENCE}
     if method == "dpo":
         rules |= _dpo_rules(given)
     elif method == "kto":
         rules |= _KTO_RULES
+    elif method == "reward":
+        rules |= _REWARD_RULES
     llamafactory = translate("M3 / LLaMA-Factory", given, rules)
     if given.get("finetuning_type") == "full":
         put(llamafactory.plain, "lora", None)
