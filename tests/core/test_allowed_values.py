@@ -38,6 +38,7 @@ def words(**given: object) -> str | None:
         ({"above": 0}, "above must be a number, more than 0, not 0"),
         ({"limit": 1}, "limit must be null or a whole number, 2 or more, not 1"),
         ({"kind": "d"}, "kind must be a, b or c, not 'd'"),
+        ({"kind": True}, "kind must be a, b or c, not true"),
         ({"flag": "perhaps"}, "flag must be true or false, not 'perhaps'"),
         ({"names": 3}, "names must be a list, such as [a, b], not 3"),
         ({"word": None}, "word must be a text, not null"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +44,8 @@ def wrong_value(fault: ErrorDetails, options: type[BaseModel]) -> str | None:
     if words is None:
         return None
     given = fault.get("input")
-    shown = "null" if given is None else repr(given)
+    plain = given is None or isinstance(given, bool)
+    shown = json.dumps(given) if plain else repr(given)
     shown = shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 3]}..."
     return f"{name} must be {words}, not {shown}"
 
