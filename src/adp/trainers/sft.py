@@ -67,6 +67,7 @@ class Sft:
 
     def prepare(self, config: TrainConfig, folder: Path, progress: Progress) -> TrainingPlan:
         """Render the store, choose the rows and write them under the folder."""
+        progress.status("rendering rows")
         train, measured = _parts(config, progress)
         plan = _plan(config, train)
         weighted = train.report.fractional

@@ -151,7 +151,13 @@ def test_a_step_hint_stands_behind_the_flawed_step_whole():
     assert texts(trajectory)[0] == texts(parent.trajectory)[0] == ["5"]
     opening = steps[1].reasoning.split("\n")[0]
     assert opening in hints("python")
-    assert lineage_of(trajectory.extra)["step"] == 2
+    lineage = lineage_of(trajectory.extra)
+    assert lineage["step"] == 2
+    assert lineage["hint"] == {
+        "step": steps[1].step,
+        "message": f"{prompt('opening')}\n{opening}",
+    }
+    assert "hint" not in lineage_of(made("re_rollout", WRONG, "9", Model(answer))[0].extra)
 
 
 def test_a_hint_never_follows_an_answer():
@@ -181,6 +187,8 @@ def test_a_trajectory_hint_takes_the_answer_back():
     assert note["content"].startswith(prompt("opening"))
     recorded = [step.text for step in trajectory.steps if step.source == "user"]
     assert recorded == [TASK.instruction], "the note is for the policy alone"
+    hint = lineage_of(trajectory.extra)["hint"]
+    assert hint == {"step": steps[2].step, "message": note["content"]}
 
 
 def test_a_run_that_was_cut_goes_on_with_more_calls():

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from adp.core.progress import Silent
 from adp.trainers.config_file import read_config
 from adp.trainers.incompatible import Machine, faults
 from adp.trainers.run import TrainOptions, plan_run, train
@@ -252,8 +253,13 @@ def test_faults_are_told_before_a_model_is_loaded(tmp_path, monkeypatch, changes
             "training.gradient_accumulation_steps": 1,
             "grpo.environment.name": "calculator",
             "grpo.environment.tasks": str(sums(tmp_path))}  # fmt: skip
+    begun: list[str] = []
+    progress = Silent()
+    monkeypatch.setattr(progress, "status", begun.append, raising=False)
     with pytest.raises(AdpError, match=words):
-        plan_run(read_config(None, more={**base, **changes})[0])
+        plan_run(read_config(None, more={**base, **changes})[0], progress)
+    # What needs no rendering is refused before any work is announced.
+    assert begun == (["writing the first prompt"] if "render.max_length" in changes else [])
 
 
 @pytest.mark.parametrize(("changes", "words"), [

@@ -15,7 +15,7 @@ from adp.rollouts.environment import AsyncEnvironment, Environment
 from adp.rollouts.evolving.asking import Asking, GaveUpError, seed_of
 from adp.rollouts.evolving.continuing import Continuing
 from adp.rollouts.evolving.correctness import Correctness, judge_trajectory
-from adp.rollouts.evolving.lineage import NOT_MADE, UNCHANGED, Derivation, mark, note_kept
+from adp.rollouts.evolving.lineage import NOT_MADE, UNCHANGED, Derivation, hint_of, mark, note_kept
 from adp.rollouts.evolving.operator import Change, Operator, ParentRun, UnchangedError
 from adp.rollouts.evolving.settings import EvolveSettings
 from adp.rollouts.plugin_errors import error_text, stops
@@ -92,7 +92,7 @@ class Evolver:
             author = operator.asks[-1] if operator.asks else None
             trajectory = await self.run(change, about, asking, author)
             same = note_kept(trajectory, parent, change, operator.name)
-            more = {"kept_turns": change.kept, "same_results": same}
+            more = {"kept_turns": change.kept, "same_results": same, **hint_of(trajectory, change)}
             origin = replace(origin, more=more)
         return await self.judged(trajectory, about, origin, asking)
 
