@@ -74,6 +74,8 @@ def read_branching(text: str) -> BranchingSettings:
         UsageError: a setting is unknown, or a value is wrong.
     """
     text = text.strip()
+    if text != NAME and "=" not in text:
+        raise UsageError(f"--branching: {text!r} is neither {NAME} nor key=value,...")
     if text != NAME and not text.startswith(f"{NAME}:"):
         text = f"{NAME}:{text}"
     given: dict[str, Any] = read_spec(text)[1]
