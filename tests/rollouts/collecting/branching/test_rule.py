@@ -105,6 +105,8 @@ def test_the_defaults_are_those_of_et_agents_training():
     [
         ("initial=0", "initial: Input should be greater than or equal to 1"),
         ("probability=2", "probability: Input should be less than or equal to 1"),
+        ("probability=nan", "probability: Input should be"),
+        ("entropy_weight=nan", "entropy_weight: Input should be a finite number"),
         ("beams=3", "unknown setting 'beams'; did you mean beam"),
         ("4", "'4' in 'arpo:4' is not key=value"),
         ("without_fork=maybe", "without_fork: Input should be 'skip' or 'replay'"),
