@@ -11,7 +11,10 @@ from pydantic import BaseModel
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-_SAYS_WHAT_IS_ALLOWED = ("_type", "_parsing", "_from_float", "literal_error", "_than", "_equal")
+_SAYS_WHAT_IS_ALLOWED = (
+    *("_type", "_parsing", "_from_float", "literal_error", "_than", "_equal"),
+    "finite_number",
+)
 """Ends of the kinds of faults for which the words are a full answer."""
 
 _TYPES = {

@@ -232,7 +232,7 @@ def test_answers_that_cannot_be_used_are_counted_and_given_up(name, text):
     assert trajectory.error_type == "not_made"
     assert trajectory.stop_reason in ("refiner", "analyser")
     assert len(lineage["bad_answers"]) == 4
-    assert "gave no answer that can be used in 4" in trajectory.error_message
+    assert "gave no answer that can be used in 4 tries" in trajectory.error_message
     assert all(bad["reason"] for bad in lineage["bad_answers"])
 
 
@@ -246,7 +246,7 @@ def test_operators_without_anything_to_change():
 
 def test_who_gives_up_says_why():
     error = GaveUpError("judge", ["empty", "empty", "late"], unreachable=False)
-    assert str(error) == "the judge gave no answer that can be used in 3: empty 2, late 1"
+    assert str(error) == "the judge gave no answer that can be used in 3 tries: empty 2, late 1"
 
 
 def test_tagged_text_is_carried_out_again():

@@ -12,7 +12,7 @@ from adp.rollouts.collecting.episode import run_episode
 from adp.rollouts.collecting.limits import Limits
 from adp.rollouts.collecting.recorder import ENVIRONMENT, INFRASTRUCTURE, About, Recorder
 from adp.rollouts.environment import AsyncEnvironment, Environment
-from adp.rollouts.evolving.asking import Asking, GaveUpError, seed_of
+from adp.rollouts.evolving.asking import JUDGE, Asking, GaveUpError, seed_of
 from adp.rollouts.evolving.continuing import Continuing
 from adp.rollouts.evolving.correctness import Correctness, judge_trajectory
 from adp.rollouts.evolving.lineage import NOT_MADE, UNCHANGED, Derivation, hint_of, mark, note_kept
@@ -120,11 +120,17 @@ class Evolver:
     async def judged(
         self, trajectory: Trajectory, about: About, origin: Derivation, asking: Asking
     ) -> Trajectory:
-        """Judge a trajectory, and write down where it comes from."""
+        """Judge a trajectory, and write down where it comes from.
+
+        One whose judge could not be reached is broken, so that it is judged when it can be.
+        """
         verdict: Correctness | None = None
         if trajectory.error_type is None and about.task is not None:
             verdict = await judge_trajectory(trajectory, about.task, self.settings.correct, asking)
         mark(trajectory, origin, asking, verdict)
+        if verdict is not None and verdict.unreachable is not None:
+            trajectory.error_type, trajectory.stop_reason = INFRASTRUCTURE, JUDGE
+            trajectory.error_message = verdict.unreachable
         return trajectory
 
     def asking(self, seed: int) -> Asking:

@@ -108,8 +108,10 @@ def test_the_defaults_are_those_of_et_agents_training():
         ("initial=two", "--branching: initial must be a whole number, 1 or more, not 'two'$"),
         ("initial=null", "initial must be a whole number, 1 or more, not null"),
         ("call_limit=x", "call_limit must be null or a whole number, 0 or more, not 'x'"),
+        ("probability=nan", "probability must be a number from 0 to 1, not 'nan'"),
+        ("entropy_weight=nan", "entropy_weight must be a number, not 'nan'"),
         ("beams=3", "unknown setting 'beams'; did you mean beam"),
-        ("4", "'4' in 'arpo:4' is not key=value"),
+        ("4", "--branching: '4' is neither arpo nor key=value"),
         ("without_fork=maybe", "without_fork must be skip or replay, not 'maybe'"),
     ],
 )
