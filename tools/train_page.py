@@ -30,7 +30,7 @@ def train_page() -> str:
         "",
         NOTE,
         "",
-        "`adp train sft|dpo|kto|grpo --config train.yaml` reads these settings; a word that is not",
+        "`adp train METHOD --config train.yaml` reads these settings; a word that is not",
         "here is an error. Names are those of TRL, PEFT and transformers. `--set lora.r=64`",
         "changes one. [train-config.schema.json](train-config.schema.json) is for editors:",
         "",

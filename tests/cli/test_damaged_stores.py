@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -20,6 +21,7 @@ import adp
 from adp.cli import main as cli
 from adp.cli.commands import VERIFYING, WRITE_ON_DEMAND, plugin_commands
 from adp.converters.run import ConvertOptions, convert
+from adp.rendering.tiny import tiny_tokenizer
 from adp_schema import verification
 from adp_schema.errors import DamagedStoreError
 from adp_schema.store import Store
@@ -54,6 +56,7 @@ CALLS = {
     "show": "STORE ID",
     "stats": "STORE",
     "tokens": "STORE --model tiny -o OUT",
+    "train distill": "STORE --model tiny --teacher TEACHER -o OUT",
     "train dpo": "STORE --model tiny -o OUT",
     "train grpo": "STORE --model tiny --set grpo.rewards=[answer] -o OUT",
     "train kto": "STORE --model tiny --set training.per_device_train_batch_size=2 -o OUT",
@@ -112,6 +115,8 @@ def made(tmp_path_factory) -> Path:
     any_store.write(folder / "store", [runs], "w")
     convert([source], str(folder / "whole"), options=ConvertOptions(dataset="other"))
     (folder / "turns.jsonl").write_text(json.dumps({"turns": [{"text": "I do not know."}]}))
+    if find_spec("transformers"):
+        tiny_tokenizer().save_pretrained(folder / "teacher")
     with adp.grow(folder / "growing", seal_count=1) as store:
         store.append(numbered("one"))
         store.append(numbered("two"))
@@ -140,6 +145,7 @@ def words(name: str, place: Path) -> list[str]:
         "STORE": place / "store", "WHOLE": place / "whole", "GROWING": place / "growing",
         "INPUT": place / "chats.jsonl", "RECIPE": place / "recipe.yaml", "OUT": place / "new",
         "LOOP": place / "loop.yaml", "TURNS": place / "turns.jsonl", "ID": "d0/a",
+        "TEACHER": place / "teacher",
     }  # fmt: skip
     output = []
     for word in CALLS[name].split():

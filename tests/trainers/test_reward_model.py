@@ -112,7 +112,8 @@ def test_both_sides_are_whole_conversations(store: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("method", "words"), [
-    ("ppo", "TRL 1.16 has no PPO"), ("rm", "method: reward"), ("GKD", "among its experiments"),
+    ("ppo", "TRL 1.16 has no PPO"), ("rm", "method: reward"), ("GKD", "method: distill"),
+    ("online_dpo", "among its experiments"),
     ("rloo", "scale_rewards: none"),
 ])  # fmt: skip
 def test_methods_that_there_are_not_are_named_with_what_there_is(method: str, words: str) -> None:

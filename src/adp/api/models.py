@@ -173,7 +173,7 @@ def train(
     store: PathText | Store | None,
     out: PathText,
     *,
-    method: Literal["sft", "dpo", "kto", "grpo", "reward"] | None = None,
+    method: Literal["sft", "dpo", "kto", "grpo", "reward", "distill"] | None = None,
     model: PathText | None = None,
     config: PathText | Mapping[str, Any] | None = None,
     settings: Sequence[str] | Mapping[str, Any] = (),

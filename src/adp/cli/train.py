@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from adp.cli.push_model import push_run
-from adp.cli.text import counted, epilog, print_json, progress_bar, say
-from adp.rendering.spans import MORE_ROWS
-from adp.trainers.config import ABSENT, TrainConfig
+from adp.cli.text import epilog, print_json, progress_bar, say
+from adp.cli.train_report import mapped_facts, say_done, say_mapped, say_plan
+from adp.trainers.config import ABSENT
 from adp.trainers.config_file import read_config
 from adp.trainers.method import TrainingPlan
-from adp.trainers.precision import Precision
-from adp.trainers.readers.mapping import MappedConfig
-from adp.trainers.run import Trained, TrainOptions, plan_run, train
+from adp.trainers.run import TrainOptions, plan_run, train
 from adp.workflows.push_model import check_push, push_model
 from adp.workflows.training_suite import SCORING, with_suite
 from adp_schema.errors import HubError, UsageError
 
 app = typer.Typer(
     name="train",
-    help="Train a model on a store: SFT, DPO, KTO, GRPO, reward models.",
+    help="Train a model on a store: SFT, DPO, KTO, GRPO, distillation, reward models.",
     epilog=epilog("adp train sft dataset --model tiny -o run", 2, 3, 4, 5, 10, 11),
     add_completion=False,
     rich_markup_mode=None,
@@ -91,6 +88,15 @@ TasksOption = Annotated[
         "-t",
         metavar="T",
         help="Tasks of --env: a file, a store, or SPLIT:COUNT[:SEED]; by default train:100.",
+    ),
+]
+TeacherOption = Annotated[
+    str | None,
+    typer.Option(
+        "--teacher",
+        metavar="M",
+        help="Whose probabilities are learnt: a folder of a model, an adapter or a run, or a name "
+        "on the Hub.",
     ),
 ]
 StrictOption = Annotated[
@@ -162,6 +168,36 @@ def _acting_command(method: str, summary: str) -> None:
     _add(command, method, summary)
 
 
+def _taught_command(method: str, summary: str) -> None:
+    """Make the command of a method with a teacher."""
+
+    def command(
+        store: StoreArgument = None,
+        config: ConfigOption = None,
+        model: ModelOption = None,
+        teacher: TeacherOption = None,
+        out: OutOption = None,
+        settings: SetOption = None,
+        resume: ResumeOption = False,
+        launch: LaunchOption = None,
+        zero: ZeroOption = None,
+        fsdp: FsdpOption = False,
+        dry_run: DryOption = False,
+        allow_python: PythonOption = False,
+        strict: StrictOption = False,
+        push: PushOption = None,
+        public: PublicOption = False,
+        as_json: JsonOption = False,
+    ) -> None:
+        more = _given(method, store, model, (launch, zero, fsdp or None))
+        if teacher is not None:
+            more["distill.teacher_model_name_or_path"] = teacher
+        switches = (resume, dry_run, as_json, allow_python, strict)
+        _train(config, settings or [], more, out, switches, (push, public))
+
+    _add(command, method, summary)
+
+
 def _given(
     method: str,
     store: str | None,
@@ -196,6 +232,7 @@ _EXAMPLES = {
     "dpo": "adp train dpo --config train.yaml --set dpo.beta=0.2 -o run",
     "kto": "adp train kto --config train.yaml -o run",
     "reward": "adp train reward pairs --model tiny -o run",
+    "distill": "adp train distill dataset --model Qwen/Qwen3-0.6B --teacher Qwen/Qwen3-8B -o run",
     "grpo": "adp train grpo --env toolworld --tasks train:200 --model out/model -o run",
 }
 
@@ -214,7 +251,7 @@ def _train(
     config, other = read_config(path, settings, more)
     config = with_suite(config)
     if other is not None and not as_json:
-        _say_mapped(other, path or "")
+        say_mapped(other, path or "")
     target = out or config.output_dir
     if target is None and not dry_run:
         raise UsageError("say where the result goes: -o OUT; or only look: --dry-run")
@@ -230,7 +267,7 @@ def _train(
 
             def begin(plan: TrainingPlan) -> None:
                 progress.stop()
-                _say_plan(config, plan)
+                say_plan(config, plan)
 
             words = ["adp", *sys.argv[1:]]
             on_plan = None if as_json else begin
@@ -240,13 +277,13 @@ def _train(
             done = train(config, str(target), options, progress)
     if dry_run:
         if as_json:
-            return print_json({"plan": plan.plain(), **_mapped(other)})
-        _say_plan(config, plan)
+            return print_json({"plan": plan.plain(), **mapped_facts(other)})
+        say_plan(config, plan)
         return say("dry run: nothing was trained")
     if as_json:
-        print_json({**(done.record or {}), **_mapped(other)})
+        print_json({**(done.record or {}), **mapped_facts(other)})
     else:
-        _say_done(done, str(target))
+        say_done(done, str(target))
     if pushed[0] is not None:
         _push(str(target), pushed[0], public=pushed[1], quiet=as_json)
 
@@ -265,124 +302,11 @@ def _push(target: str, repo: str, *, public: bool, quiet: bool) -> None:
         ) from error
 
 
-def _say_mapped(mapped_config: MappedConfig, path: str) -> None:
-    say(f"{Path(path).name} is a configuration of {mapped_config.system}")
-    for line in mapped_config.lines():
-        say(f"  {line}")
-
-
-def _mapped(mapped_config: MappedConfig | None) -> dict[str, Any]:
-    if mapped_config is None:
-        return {}
-    mapped = [vars(item) for item in mapped_config.mapped]
-    return {"read_from": mapped_config.system, "mapped": mapped,
-            "without_counterpart": [vars(item) for item in mapped_config.left]}  # fmt: skip
-
-
-def _say_plan(config: TrainConfig, plan: TrainingPlan) -> None:
-    """Print what is about to be done."""
-    lora = config.lora
-    what = "all weights" if lora is None else f"LoRA of rank {lora.r}"
-    if config.model.adapter_name_or_path is not None:
-        what = "an adapter, further"
-    made = " (a toy that is made here; --model names another)" if config.is_tiny else ""
-    say(f"model {config.model.model_name_or_path}{made}: {what}")
-    if config.method == "grpo" and config.grpo.environment is not None:
-        say(
-            f"{counted(plan.rows, 'task')} in {config.grpo.environment.name}: "
-            f"{config.grpo.num_generations} episodes of each on one world; the first prompt has "
-            f"{counted(plan.longest, 'token')}"
-        )
-    elif config.method == "grpo":
-        say(
-            f"{counted(plan.rows, 'prompt')}: {plan.tokens:,} tokens; the longest has "
-            f"{plan.longest:,}; {config.grpo.num_generations} answers to each"
-        )
-    else:
-        share = f"{100 * plan.trained / plan.tokens:.1f} %" if plan.tokens else "none"
-        packed = f" in {plan.sequences:,} packs" if plan.sequences != plan.rows else ""
-        say(
-            f"{counted(plan.rows, 'row')}{packed}: {plan.tokens:,} tokens, {plan.trained:,} of "
-            f"them trained ({share}); the longest row has {plan.longest:,}"
-        )
-    _say_rest(config, plan)
-
-
-def _say_rest(config: TrainConfig, plan: TrainingPlan) -> None:
-    if plan.eval_rows:
-        say(f"{counted(plan.eval_rows, 'row')} to measure the loss on")
-    if config.evaluate is not None:
-        section = config.evaluate
-        kept = ", and the best model is kept" if section.keep_best else ""
-        say(
-            f"tried on {section.env} every {counted(section.every_steps, 'step')}: "
-            f"{section.metric} is watched{kept}"
-        )
-    unit = {"sft": " steps", "dpo": " pairs"}.get(config.method, "")
-    unit = " tasks" if config.grpo.environment is not None else unit
-    for reason, count in sorted(plan.dropped.items()):
-        say(f"dropped {count:,}{unit}: {reason}")
-    for note, count in sorted(plan.notes.items()):
-        hint = "; --set render.history=one_row writes one each" if note == MORE_ROWS else ""
-        say(f"note {count:,}: {note}{hint}")
-    training, launch = config.training, config.launch
-    batch = training.per_device_train_batch_size * training.gradient_accumulation_steps
-    many = f" on {launch.processes} processes" if launch.processes > 1 else ""
-    zero = f", ZeRO-{launch.zero}" if launch.zero else ""
-    zero = ", FSDP2 (not tested on GPUs)" if launch.fsdp else zero
-    say(
-        f"{counted(plan.steps, 'step')} of {batch * launch.processes} rows{many}{zero}, "
-        f"learning rate {config.learning_rate:g}"
-    )
-    say(Precision.from_plain(plan.precision).sentence())
-    for warning in plan.warnings:
-        say(f"warning: {warning}")
-
-
-def _say_done(done: Trained, out: str) -> None:
-    result = (done.record or {}).get("result", {})
-    for what in ("reward", "loss"):  # the loss of GRPO is about 0 all the time
-        if f"first_{what}" in result:
-            measured = f", eval_loss {result['eval_loss']:.4f}" if "eval_loss" in result else ""
-            say(
-                f"{what} {result[f'first_{what}']:.4f} -> {result[f'last_{what}']:.4f}"
-                f"{measured if what == 'loss' else ''} after {counted(result['steps'], 'step')}"
-            )
-            break
-    best = result.get("best")
-    if best:
-        kept = f": {out}/{best['folder']}" if "folder" in best else ""
-        say(f"best {best['metric']} {best['value']:.4g} at step {best['step']:,}{kept}")
-    if "stopped_early" in result:
-        say(f"stopped early: {result['stopped_early']}")
-    what = "adapter" if (Path(out) / "adapter").exists() else "model"
-    say(f"{what}: {out}/{what}; record: {out}/run.json")
-    if "episodes" in result:
-        _say_episodes(result["episodes"], out)
-    if what == "adapter":
-        say(f"next: adp merge-adapter {out} -o MERGED")
-
-
-def _say_episodes(counts: dict[str, Any], out: str) -> None:
-    """How many episodes there were, and what kept the others from teaching anything."""
-    total, broken, unrewarded = (counts[name] for name in ("episodes", "broken", "without_reward"))
-    parts = [counted(total, "episode")]
-    if broken:
-        reasons = ", ".join(f"{reason} {count:,}" for reason, count in counts["errors"].items())
-        parts.append(f"{broken:,} broke ({reasons})")
-    if unrewarded:
-        parts.append(f"{unrewarded:,} without a reward")
-    say(f"{', '.join(parts)}: {out}/rollouts; adp stats {out}/rollouts")
-    for reason, message in counts["error_messages"].items():
-        say(f"  {reason}: {message}")
-    if total and broken + unrewarded == total:
-        say("warning: no episode had a reward, so the model has learnt nothing from them")
-
-
 _command("sft", "Train on the agent's own steps (supervised fine-tuning).")
 _command("dpo", "Train on pairs: prefer the better side (direct preference optimisation).")
 _command("kto", "Train on good and bad trajectories that are no pairs (KTO).")
 _command("reward", "Train a reward model on pairs: a number for a conversation.")
+_taught_command("distill", "Train on the probabilities of a teacher (GKD, on-policy distillation).")
 _acting_command("grpo", "Train on the model's own answers or episodes, by rewards (GRPO).")
 
 

@@ -25,6 +25,7 @@ WRITTEN = frozenset(
         "messages of the user joined with the one before",
         "pairs whose prompt is rendered differently on the two sides",
         "results without a call, as a message of the user",
+        "rows taken once more to fill the last step of an epoch",
         "rows that were rendered and are not trained on",
         "steps put after their prompt, which the template rewrites later",
         "steps the model did not see",

@@ -21,7 +21,13 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from adp.rendering.options import RenderOptions
-from adp.trainers.config_methods import DpoSection, GrpoSection, KtoSection, RewardSection
+from adp.trainers.config_methods import (
+    DistillSection,
+    DpoSection,
+    GrpoSection,
+    KtoSection,
+    RewardSection,
+)
 from adp.trainers.config_run import (
     EvaluateSection,
     LaunchSection,
@@ -31,7 +37,7 @@ from adp.trainers.config_run import (
 from adp.trainers.config_section import ConfigSection, made
 from adp_schema.ids import digest
 
-Method = Literal["sft", "dpo", "kto", "grpo", "reward"]
+Method = Literal["sft", "dpo", "kto", "grpo", "reward", "distill"]
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 
 ABSENT = {
@@ -39,7 +45,9 @@ ABSENT = {
     "without a model of values",
     "rm": "a reward model is method: reward",
     "rloo": "RLOO differs from GRPO in how advantages are made: grpo with grpo.scale_rewards: none",
-    "gkd": "TRL 1.16 has GKD among its experiments, which change without notice",
+    "gkd": "it is method: distill, on TRL's DistillationTrainer, with the same lmbda and beta",
+    "opd": "on-policy distillation is method: distill with distill.lmbda: 1",
+    "distillation": "it is method: distill",
     "online_dpo": "TRL 1.16 has online DPO among its experiments, which change without notice",
 }
 """Methods that people ask for and that there are not -> why, and what there is."""
@@ -261,7 +269,7 @@ class TrainConfig(ConfigSection):
     """A training run."""
 
     method: Method = "sft"
-    """sft, dpo, kto, grpo or reward."""
+    """sft, dpo, kto, grpo, reward or distill."""
     output_dir: str | None = None
     """Where the result goes; relative to the configuration. -o wins."""
     model: ModelSection = Field(default_factory=made(ModelSection))
@@ -282,6 +290,8 @@ class TrainConfig(ConfigSection):
     """Only for method grpo."""
     reward: RewardSection = Field(default_factory=made(RewardSection))
     """Only for method reward."""
+    distill: DistillSection = Field(default_factory=made(DistillSection))
+    """Only for method distill."""
     launch: LaunchSection = Field(default_factory=made(LaunchSection))
     """Processes."""
     report: ReportSection = Field(default_factory=made(ReportSection))
@@ -352,7 +362,7 @@ class TrainConfig(ConfigSection):
     def plain(self) -> dict[str, Any]:
         """As it stands in a file, with all options; without the sections of other methods."""
         fields = self.model_dump(mode="json")
-        for name in ("dpo", "kto", "grpo", "reward"):
+        for name in ("dpo", "kto", "grpo", "reward", "distill"):
             if name != self.method:
                 del fields[name]
         return fields

@@ -127,6 +127,10 @@ def _anchor(plain: dict[str, Any], folder: Path) -> None:
         # A name on the Hub looks like a path: what is there as a folder is one.
         if isinstance(value, str) and value != TINY and (folder / value).is_dir():
             plain["model"][key] = _joined(folder, value)
+    distill, key = plain.get("distill"), "teacher_model_name_or_path"
+    value = distill.get(key) if isinstance(distill, dict) else None
+    if isinstance(value, str) and value != TINY and (folder / value).is_dir():
+        plain["distill"][key] = _joined(folder, value)
 
 
 def _anchor_tasks(grpo: Any, folder: Path) -> None:

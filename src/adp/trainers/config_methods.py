@@ -1,6 +1,7 @@
-"""The sections of a training configuration for single methods: DPO, KTO, GRPO, reward models.
+"""The sections of a training configuration for single methods: DPO, KTO, GRPO and others.
 
-Names and meanings are those of TRL's ``DPOConfig``, ``KTOConfig`` and ``GRPOConfig``.
+Names and meanings are those of TRL's ``DPOConfig``, ``KTOConfig``, ``GRPOConfig`` and
+``DistillationConfig``; ``lmbda`` is that of its ``GKDConfig``.
 """
 
 from __future__ import annotations
@@ -133,6 +134,35 @@ class RewardSection(ConfigSection):
     """Weight of the squared sum of both rewards, which holds them around 0 (Eisenstein et al.
     2023, eq. 2), such as 0.01."""
     disable_dropout: bool = True
+    """Train without dropout."""
+
+
+class DistillSection(ConfigSection):
+    """Distillation: the model learns the probabilities of a teacher, token by token (GKD)."""
+
+    teacher_model_name_or_path: str | None = None
+    """The teacher: a folder of a model, of an adapter or of a run, or a name on the Hub. It has
+    the vocabulary of the model. --teacher wins."""
+    teacher_model_revision: str | None = None
+    """Revision on the Hub."""
+    teacher_dtype: Literal["auto", "float32", "bfloat16", "float16"] | None = None
+    """Type of the teacher's weights; auto: as they are stored; null: model.dtype, else auto."""
+    lmbda: float = Field(default=1.0, ge=0, le=1)
+    """Share of the steps that train on what the model writes itself where a step of the store
+    begins (on-policy). The others train on the step as the store has it. 0: whole rows of the
+    store, as SFT has them."""
+    beta: float = Field(default=1.0, ge=0, le=1)
+    """The divergence: 0 is the forward KL(teacher || model), 1 the reverse KL(model || teacher),
+    between them the generalised Jensen-Shannon divergence; 0.5 is the symmetric one."""
+    temperature: float = Field(default=1.0, gt=0)
+    """Temperature of sampling, and of both sides in the divergence."""
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    """Share of the probability sampled from."""
+    top_k: int = Field(default=0, ge=0)
+    """Number of tokens sampled from; 0: all."""
+    max_completion_length: int = Field(default=512, ge=1)
+    """Tokens that the model writes at most; what is cut off there is trained up to there."""
+    disable_dropout: bool = False
     """Train without dropout."""
 
 

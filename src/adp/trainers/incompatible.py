@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from adp.trainers.config import TrainConfig
+from adp.trainers.distill_rules import distill_faults
 from adp.trainers.environment_rules import environment_faults
 from adp.trainers.incompatible_run import RUN_RULES
 from adp.trainers.machine import Machine, this_machine
@@ -36,6 +37,7 @@ def faults(config: TrainConfig, machine: Machine) -> Iterator[str]:
         if sentence:
             yield sentence
     yield from environment_faults(config)
+    yield from distill_faults(config)
 
 
 def _no_data(config: TrainConfig, machine: Machine) -> str | None:

@@ -132,7 +132,7 @@ def _liger(config: TrainConfig, machine: Machine) -> str | None:
             "Liger's fused_linear_cross_entropy takes the place of the head from which TRL takes "
             "the log-probabilities of trained tokens; leave it out"
         )
-    if config.method in ("dpo", "kto", "reward"):
+    if config.method in ("dpo", "kto", "reward", "distill"):
         return (
             f"the exact masks of {config.method.upper()} are laid on what TRL's own forward pass "
             "gives, which Liger replaces; leave out training.other.use_liger_kernel"

@@ -111,6 +111,7 @@ METHODS = Registry[TrainingMethod](
         "kto": "adp.trainers.kto:METHOD",
         "grpo": "adp.trainers.grpo:METHOD",
         "reward": "adp.trainers.reward_model:METHOD",
+        "distill": "adp.trainers.distill:METHOD",
     },
 )
 """The methods by name, each imported when it is asked for."""

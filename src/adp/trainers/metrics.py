@@ -15,7 +15,7 @@ from adp_schema.errors import TrainingError
 
 FILE = "metrics.jsonl"
 
-_CLOCK = ("runtime", "per_second", "total_flos", "num_tokens")
+_CLOCK = ("runtime", "per_second", "step_time", "total_flos", "num_tokens")
 """Endings of what depends on the clock, or is counted from the last start."""
 
 

@@ -32,7 +32,7 @@ METHODS = {
     "kto": "KTO on good and bad trajectories",
     "grpo": "GRPO on its own answers, by rewards",
     "reward": "training of a reward model on pairs",
-    "distill": "distillation from a teacher on its own answers",
+    "distill": "distillation from a teacher",
 }
 """Methods in words."""
 
@@ -43,6 +43,7 @@ _SETTINGS = (
     "lora.target_modules", "training.num_train_epochs", "training.max_steps",
     "training.per_device_train_batch_size", "training.gradient_accumulation_steps",
     "training.lr_scheduler_type", "training.warmup_steps", "training.packing",
+    "distill.lmbda", "distill.beta", "distill.temperature",
     "model.load_in_4bit", "launch.processes", "launch.zero", "launch.fsdp",
 )  # fmt: skip
 _KEPT_BEST = "This is the model of step {step:,}, the best by {metric} ({value:.4g})."
@@ -58,6 +59,7 @@ class CardFacts:
         licenses: data sets by license, of the store that was trained on.
         adapter: whether an adapter was trained.
         best: the best evaluation, where this is the card of its model.
+        teacher: the teacher of a distillation.
     """
 
     record: Mapping[str, Any]
@@ -65,6 +67,7 @@ class CardFacts:
     licenses: Sequence[LicenseRow]
     adapter: bool
     best: Mapping[str, Any] | None = None
+    teacher: BaseModel | None = None
 
 
 def write_cards(config: TrainConfig, record: Mapping[str, Any], out: Path) -> None:
@@ -77,11 +80,13 @@ def write_cards(config: TrainConfig, record: Mapping[str, Any], out: Path) -> No
     """
     base = base_model(config.model.model_name_or_path)
     licenses = _licenses(config)
+    named = config.distill.teacher_model_name_or_path if config.method == "distill" else None
+    teacher = None if named is None else base_model(named)
     adapter = config.lora is not None or config.model.adapter_name_or_path is not None
     for name in ("adapter", "model", "best"):
         if (out / name).is_dir():
             best = record["result"].get("best") if name == "best" else None
-            facts = CardFacts(record, base, licenses, adapter, best)
+            facts = CardFacts(record, base, licenses, adapter, best, teacher)
             write_atomic(out / name / CARD, card(facts))
 
 
@@ -154,7 +159,16 @@ def _about(facts: CardFacts) -> list[str]:
     license_ = base.license or "not known; look at the page of the base model"
     more = f" ({escape(base.license_name)})" if base.license_name else ""
     lines += ["", f"License of the base model: {escape(license_)}{more}."]
+    if facts.teacher is not None:
+        lines += ["", _teacher(facts.teacher)]
     return lines
+
+
+def _teacher(teacher: BaseModel) -> str:
+    """Whose probabilities were learnt; its license may say what a model made so is for."""
+    license_ = teacher.license or "not known; look at the page of the teacher"
+    more = f" ({escape(teacher.license_name)})" if teacher.license_name else ""
+    return f"Teacher: {escape(teacher.name)}. License of the teacher: {escape(license_)}{more}."
 
 
 def _data(facts: CardFacts) -> list[str]:

@@ -85,10 +85,12 @@ def _episodes(out: Path) -> dict[str, Any]:
 
 def _mask(config: TrainConfig, plan: TrainingPlan) -> dict[str, Any]:
     """What is under the loss."""
-    mask: dict[str, Any] = {
-        "policy": "the steps of the agent, by their weight in the store",
-        "train": config.render.train,
-    }
+    policy = "the steps of the agent, by their weight in the store"
+    written = config.distill.lmbda if config.method == "distill" else 0
+    if written:
+        here = "what the model wrote itself where such a step begins"
+        policy = here if written == 1 else f"{policy}; in a share {written:g} of the steps {here}"
+    mask: dict[str, Any] = {"policy": policy, "train": config.render.train}
     if "fractional_weights" in plan.facts:
         mask["fractional_weights"] = plan.facts["fractional_weights"]
     return mask

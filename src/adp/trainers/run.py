@@ -311,7 +311,7 @@ def _prepare(config: TrainConfig, folder: Path, progress: Progress) -> TrainingP
     plan = METHODS.get(config.method).prepare(config, folder, progress)
     plan.steps = _steps(config, plan.sequences)
     plan.precision = choose(config).plain()
-    plan.warnings = cautions(config, this_machine())
+    plan.warnings += cautions(config, this_machine())
     room = context_length(config)
     if room is not None and plan.longest > room:
         plan.notes[f"tokens beyond the {room:,} that the model was made for (longest row)"] = (

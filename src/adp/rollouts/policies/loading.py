@@ -25,18 +25,29 @@ def load_for_generation(settings: ModelSettings) -> tuple[Any, Any]:
         MissingExtraError: torch, transformers or peft is not installed.
     """
     base, adapter = places(settings)
-    named = settings.tokenizer or next(
-        (place for place in (adapter, base) if place and (Path(place) / _TOKENIZER).exists()), base
-    )
-    tokenizer = load_tokenizer(
-        named,
-        trust_remote_code=settings.trust_remote_code,
-        revision=settings.revision if named == settings.model else None,
-    )
+    tokenizer = load_tokenizer_of(settings)
     model = _load(base, settings)
     if adapter is not None:
         model = _adapted(model, adapter)
     return model.eval(), tokenizer
+
+
+def load_tokenizer_of(settings: ModelSettings) -> Any:
+    """Load the tokenizer alone.
+
+    Raises:
+        UsageError: there is none.
+        MissingExtraError: transformers is not installed.
+    """
+    base, adapter = places(settings)
+    named = settings.tokenizer or next(
+        (place for place in (adapter, base) if place and (Path(place) / _TOKENIZER).exists()), base
+    )
+    return load_tokenizer(
+        named,
+        trust_remote_code=settings.trust_remote_code,
+        revision=settings.revision if named == settings.model else None,
+    )
 
 
 def places(settings: ModelSettings) -> tuple[str, str | None]:

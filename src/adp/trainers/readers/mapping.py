@@ -130,7 +130,7 @@ def _short(value: Any) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
-_OTHER = frozenset({"dpo", "kto", "grpo", "reward"})
+_OTHER = frozenset({"dpo", "kto", "grpo", "reward", "distill"})
 """Sections of `TrainConfig` that hold for one method alone."""
 
 _SHOWN = 60

@@ -34,7 +34,7 @@ class TrainStage(OptionsModel):
     """Options of a stage ``train``: those of the command."""
 
     method: Method
-    """sft, dpo, kto or grpo."""
+    """sft, dpo, kto, grpo, reward or distill."""
     config: str | dict[str, Any] = Field(default_factory=dict)
     """A configuration, or its file."""
     store: str | None = None

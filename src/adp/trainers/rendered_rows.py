@@ -1,0 +1,146 @@
+"""The rendered rows of a run, as SFT and distillation take them: to train on, and to measure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adp.core.progress import Progress
+from adp.rendering.report import RenderReport, check_ends
+from adp.rendering.run import render_store
+from adp.trainers.config import TrainConfig
+from adp.trainers.held_out import held_out
+from adp.trainers.method import TrainingPlan
+from adp_schema.errors import EmptyResultError, UsageError
+from adp_schema.store import Store
+
+BATCH = 256
+"""Rows in memory at once."""
+
+
+@dataclass
+class RenderedPart:
+    """Rows of one rendering that are trained on, or measured.
+
+    Attributes:
+        report: the rendering.
+        take: which of its rows, in order; None: all.
+    """
+
+    report: RenderReport
+    take: np.ndarray[Any, np.dtype[np.bool_]] | None = None
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The rows, some columns of them."""
+        begin = 0
+        for path in self.report.files():
+            for batch in pq.ParquetFile(path).iter_batches(BATCH, columns=list(columns)):
+                if self.take is not None:
+                    wanted = self.take[begin : begin + batch.num_rows]
+                    begin += batch.num_rows
+                    batch = batch.filter(pa.array(wanted))
+                if batch.num_rows:
+                    yield batch
+
+
+def rendered_parts(
+    config: TrainConfig, progress: Progress
+) -> tuple[RenderedPart, RenderedPart | None]:
+    """What is trained on, and what is measured; None without.
+
+    Args:
+        config: the run.
+        progress: told about the rendering.
+
+    Raises:
+        UsageError: the share to measure is none, or steps do not end.
+        EmptyResultError: no row comes out.
+    """
+    data = config.data
+    assert data.store is not None
+    tokenizer = config.model.tokenizer_name_or_path or config.model.model_name_or_path
+
+    def render(path: str, splits: tuple[str, ...] | None) -> RenderReport:
+        report = render_store(
+            Store.open(path),
+            tokenizer,
+            options=config.render,
+            splits=splits,
+            workers=data.workers,
+            progress=progress,
+        )
+        check_ends(report.notes, config.render)
+        return report
+
+    report = render(data.store, data.splits)
+    train, measured = RenderedPart(report), None
+    if data.eval_store or data.eval_splits:
+        measured = RenderedPart(render(data.eval_store or data.store, data.eval_splits))
+    elif data.eval_share:
+        out = held_out(Store.open(data.store), data.eval_share)
+        ids = [str(item) for item in column(train, "trajectory_id")]
+        chosen = np.array([id_ in out for id_ in ids], dtype=bool)
+        if not chosen.any():
+            raise UsageError(
+                f"data.eval_share {data.eval_share} of {len(set(ids)):,} trajectories is none; use "
+                "more, or leave it out"
+            )
+        train, measured = RenderedPart(report, ~chosen), RenderedPart(report, chosen)
+    if data.max_rows is not None:
+        train = _fewer(train, data.max_rows, config.training.seed)
+    return train, measured
+
+
+def _fewer(part: RenderedPart, most: int, seed: int) -> RenderedPart:
+    """So many rows at most, chosen by the seed."""
+    take = np.ones(part.report.rows, dtype=bool) if part.take is None else part.take.copy()
+    places = np.flatnonzero(take)
+    if len(places) > most:
+        take[np.random.default_rng(seed).permutation(places)[most:]] = False
+    return RenderedPart(part.report, take)
+
+
+def column(part: RenderedPart, name: str) -> list[Any]:
+    """All values of a column."""
+    return [value for batch in part.batches([name]) for value in batch.column(0).to_pylist()]
+
+
+def rendered_plan(train: RenderedPart) -> TrainingPlan:
+    """What is in the rows, counted.
+
+    Args:
+        train: the rows to train on.
+
+    Raises:
+        EmptyResultError: there is none.
+    """
+    report = train.report
+    lengths, trained = column(train, "length"), column(train, "trained")
+    if not lengths:
+        raise EmptyResultError(
+            "no row is left to train on; lower data.eval_share, or train on more trajectories"
+        )
+    plan = TrainingPlan(
+        rows=len(lengths),
+        tokens=sum(lengths),
+        trained=sum(trained),
+        longest=max(lengths),
+        dropped=report.lost.copy(),
+        notes=report.notes.copy(),
+    )
+    if len(lengths) < report.rows:
+        plan.notes["rows that were rendered and are not trained on"] = report.rows - len(lengths)
+    plan.facts = {
+        "store": report.store,
+        "render": report.key,
+        "tokenizer": report.tokenizer,
+        "template": report.template,
+        "steps_with_weight": report.steps,
+        "steps_trained": report.trained,
+    }
+    return plan
