@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from adp.cli.main import main
+from adp.trainers.method import TrainingPlan
+from adp.trainers.run import Trained
 from adp.workflows.push_model import check_push, push_model
 from adp_schema.errors import HubError, InputError, UsageError
 from tests.hub.server import LocalHub
@@ -133,3 +135,22 @@ def test_a_training_pushes_what_it_made(
     files = fake_hub.repos.files("models/me/agent")
     assert {"README.md", "adapter_config.json", "adapter_model.safetensors"} <= set(files)
     assert str(tmp_path).encode() not in b"".join(files.values())
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_of_several_machines_the_first_pushes(
+    fake_hub: LocalHub, run: Path, rank: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def trained(*words: Any) -> Trained:
+        """What `train` gives on this machine; the result is in a folder that all see."""
+        return Trained(TrainingPlan(), {} if rank == 0 else None)
+
+    monkeypatch.setattr("adp.cli.train.train", trained)
+    machines = {"processes": 2, "num_machines": 2, "machine_rank": rank}
+    settings = ["--set=launch.main_process_ip=10.0.0.1"]
+    settings += [f"--set=launch.{name}={value}" for name, value in machines.items()]
+    words = ["train", "sft", "store", "--model", "tiny", "-o", str(run), "--push", "me/agent"]
+    assert main([*words, *settings]) == 0
+    assert ("models/me/agent" in fake_hub.repos.repos) == (rank == 0)
+    if rank:
+        assert not fake_hub.calls

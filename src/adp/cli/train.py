@@ -246,9 +246,11 @@ def _train(
     pushed: tuple[str | None, bool],
 ) -> None:
     resume, dry_run, as_json, allow_python, strict = switches
-    if pushed[0] is not None:
-        check_push(pushed[0], public=pushed[1])
     config, other = read_config(path, settings, more)
+    # Machine 0 alone writes the result, and so pushes it.
+    repo = pushed[0] if config.launch.machine_rank == 0 else None
+    if repo is not None:
+        check_push(repo, public=pushed[1])
     config = with_suite(config)
     if other is not None and not as_json:
         say_mapped(other, path or "")
@@ -284,8 +286,8 @@ def _train(
         print_json({**(done.record or {}), **mapped_facts(other)})
     else:
         say_done(done, str(target))
-    if pushed[0] is not None:
-        _push(str(target), pushed[0], public=pushed[1], quiet=as_json)
+    if repo is not None:
+        _push(str(target), repo, public=pushed[1], quiet=as_json)
 
 
 def _push(target: str, repo: str, *, public: bool, quiet: bool) -> None:
