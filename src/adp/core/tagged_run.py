@@ -18,7 +18,28 @@ import re
 TOOLS = ("search", "python")
 TAGS = re.compile(r"</?(?:think|search|python|result|answer)>")
 
+ARGUMENTS = {"search": "query", "python": "code"}
+"""The argument of a tool that stands between its tags."""
+
+_ACTION = re.compile(r"<(search|python|answer)>(.*?)(?:</\1>|\Z)", re.DOTALL)
+
 _END = "</result>"
+
+
+def first_action(text: str) -> re.Match[str] | None:
+    """The first call or answer of a turn: its tag is group 1, what stands inside group 2.
+
+    The end tag at which a server stopped may be missing.
+    """
+    return _ACTION.search(text)
+
+
+def without_result_tags(text: str) -> str:
+    """What a tool brought, without the tags around it."""
+    bare = text.strip()
+    if bare.startswith("<result>") and bare.endswith(_END):
+        return bare.removeprefix("<result>").removesuffix(_END).strip()
+    return text
 
 
 def invalid_v1(text: str) -> str | None:

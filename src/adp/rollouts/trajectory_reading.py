@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from adp.core.tagged_run import ARGUMENTS, TOOLS, first_action, without_result_tags
 from adp.rendering.arguments import object_of
 from adp.rollouts.collecting.recorder import ENVIRONMENT, INFRASTRUCTURE, POLICY
 from adp.rollouts.environment import Settings
@@ -123,7 +124,27 @@ def _calls(number: int, step: Step, after: Step | None) -> tuple[Made, ...]:
             results[place].append(observation)
     if calls and not step.observations and after is not None and _is_result(after):
         results[calls[-1][0]].append(Observation(text=after.text, source="environment"))
+    if not step.calls:
+        return _tagged(number, step)
     return tuple(_made(number, call, results[index]) for index, call in calls)
+
+
+def _tagged(number: int, step: Step) -> tuple[Made, ...]:
+    """The call that a turn of the environment ``et_agent`` wrote between tags.
+
+    A result of a tool that answers no call shows that it was carried out.
+    """
+    action = first_action(step.text or "")
+    if action is None or action[1] not in TOOLS:
+        return ()
+    results = tuple(
+        result.model_copy(update={"text": without_result_tags(result.text or "")})
+        for result in step.observations
+        if result.name == action[1] and result.call is None and result.call_id is None
+    )
+    inside = action[2].strip()
+    made = Made(number, action[1], {ARGUMENTS[action[1]]: inside}, inside, results, "function")
+    return (made,) if results else ()
 
 
 def _is_result(step: Step) -> bool:

@@ -19,7 +19,7 @@ from adp.rollouts.policies.scripted import Scripted
 from adp.rollouts.run_text import run_text
 from adp.rollouts.sandbox.command import bubblewrap
 from adp.rollouts.searching.server import SearchServer
-from adp.rollouts.trajectory_reading import agent_steps
+from adp.rollouts.trajectory_reading import agent_calls, agent_steps
 from adp.rollouts.turns import Call, Turn
 from adp.trainers.rollouts.et_agent import EtAgentReward, EtAgentSettings
 from adp.trainers.rollouts.reward import FinishedRollout
@@ -138,3 +138,27 @@ def test_settings():
     assert KIND.settings(prompt="").prompt == ""
     with pytest.raises((UsageError, ValueError), match="give one of them"):
         KIND.settings(server="http://h:1", corpus="docs")
+
+
+def test_scorers_find_the_same_calls_in_tags_and_as_data():
+    tagged = episode(SEARCH, SEARCH.removesuffix("</search>"), "<search>nowhere</search>", ANSWER)
+    call = Turn(calls=(Call("search", '{"query": "Python released"}'),))
+    lost = Turn(calls=(Call("search", '{"query": "nowhere"}'),))
+    data = episode(call, call, lost, Turn(text="\\boxed{1991}"), form="calls")
+    first, second = agent_calls(tagged), agent_calls(data)
+    assert [(made.step, made.name, made.arguments) for made in first] == [
+        (made.step + 1, made.name, made.arguments) for made in second
+    ], "the run in tags has a message of the system before it"
+    texts = [[[row.text for row in made.results] for made in calls] for calls in (first, second)]
+    assert texts[0] == texts[1]
+    for name in ("execution", "conciseness", "efficiency"):
+        judge = scorer(name)
+        in_tags, as_data = (judge.score(Item(item, item.task)) for item in (tagged, data))
+        assert values(in_tags) == values(as_data), name
+
+
+def test_a_tag_that_was_not_carried_out_is_no_call():
+    run = episode("<answer>\\boxed{1}</answer> <search>Python</search>")
+    assert agent_calls(run) == []
+    run.steps[-1].text = "<search>Python</search>"
+    assert agent_calls(run) == []

@@ -18,7 +18,6 @@ formula or number; qa: F1 of words, and above 0.8 a success), of others as every
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,6 +28,7 @@ from pydantic import Field
 from adp.core.answers.extraction import extract
 from adp.core.answers.formulas import math_equal
 from adp.core.answers.words import token_f1
+from adp.core.tagged_run import ARGUMENTS, first_action
 from adp.rollouts.answer_match import judged
 from adp.rollouts.environment import EnvironmentKind, Verdict
 from adp.rollouts.environments.python import PythonSettings, python_tool
@@ -44,9 +44,6 @@ from adp_schema.model import Trajectory
 
 SUCCESS_F1 = 0.8
 """F1 of words above which an answer is right, as ET-Agent's flywheel has it."""
-
-_ACTION = re.compile(r"<(search|python|answer)>(.*?)(?:</\1>|\Z)", re.DOTALL)
-_ARGUMENT = {"search": "query", "python": "code"}
 
 SYSTEM = r"""You answer questions step by step. You may look things up and you may compute.
 
@@ -119,13 +116,13 @@ class EtToolEnvironment(ToolEnvironment):
             return Outcome(results=(unreadable(turn),))
         if self._settings.form == "calls":
             if not turn.calls:
-                return self.finish(turn)
+                return self.finish(replace(turn, text=extract(turn.text)))
             return Outcome(tuple(self._carried(call) for call in turn.calls))
-        action = _ACTION.search(turn.text)
+        action = first_action(turn.text)
         if action is None or action[1] == "answer":
             return self.finish(replace(turn, text=extract(turn.text)))
         name = action[1]
-        arguments = json.dumps({_ARGUMENT[name]: action[2].strip()})
+        arguments = json.dumps({ARGUMENTS[name]: action[2].strip()})
         result = self._carried(Call(name, arguments))
         # It answers no call that is data, so the agent reads it as the next message.
         return Outcome((replace(result, call_id="", text=f"<result>\n{result.text}\n</result>"),))

@@ -8,6 +8,7 @@ from adp.core.json_values import json_or_none
 from adp.rollouts.evolving.operator import ParentRun
 from adp.rollouts.evolving.written_steps import DoneStep
 from adp.rollouts.policies.replay import recorded_turns
+from adp.rollouts.trajectory_reading import agent_calls
 from adp.rollouts.turns import Tool
 from adp_schema.model import Observation, Step, Task, Trajectory
 
@@ -46,7 +47,7 @@ def parent_of(trajectory: Trajectory, task: Task, tools: Sequence[Tool] = ()) ->
 
 def count_calls(trajectory: Trajectory) -> int:
     """Calls of tools that the agent made."""
-    return sum(len(step.calls) for step in agent_steps(trajectory))
+    return len(agent_calls(trajectory))
 
 
 def failed_results(trajectory: Trajectory) -> int:

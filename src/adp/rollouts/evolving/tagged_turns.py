@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from adp.core.answers.extraction import extract
+from adp.core.tagged_run import first_action
 from adp.rollouts.evolving.written_steps import tag_call
 from adp.rollouts.turns import Tool, Turn
 
 _THOUGHT = re.compile(r"<think>(.*?)(?:</think>|(?=<(?:search|python|answer)>)|\Z)", re.DOTALL)
-_ACTION = re.compile(r"<(search|python|answer)>(.*?)(?:</\1>|\Z)", re.DOTALL)
 
 
 def turn_of_tags(turn: Turn, tools: Sequence[Tool]) -> Turn:
@@ -25,7 +25,7 @@ def turn_of_tags(turn: Turn, tools: Sequence[Tool]) -> Turn:
         tools: tools on offer.
     """
     text = turn.text
-    action = _ACTION.search(text)
+    action = first_action(text)
     if turn.calls or turn.malformed is not None or (action is None and "<think>" not in text):
         return turn
     head = text[: action.start()] if action else text
