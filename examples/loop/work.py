@@ -36,7 +36,7 @@ class Work:
         return self.root.joinpath(*parts)
 
     def once(self, name, stage):
-        """Do a stage, or tell what it said when it was done before.
+        """Do a stage, or read its result when it was done before.
 
         Args:
             name: name of the stage.
@@ -47,16 +47,16 @@ class Work:
             value = json.loads(mark.read_text())
             self.costs[name] = value["cost"]
             print(f"-- {name}: done before", flush=True)
-            return value["said"]
+            return value["result"]
         print(f"-- {name}", flush=True)
         began, cpu = time.monotonic(), _cpu()
-        once = stage()
+        result = stage()
         cost = {"wall_s": round(time.monotonic() - began, 1), "cpu_s": round(_cpu() - cpu, 1)}
         self.costs[name] = cost
         mark.parent.mkdir(parents=True, exist_ok=True)
-        mark.write_text(json.dumps({"said": once, "cost": cost}, indent=2) + "\n")
-        print(f"   {cost['wall_s']} s, {cost['cpu_s']} s of CPU; {json.dumps(once)}", flush=True)
-        return once
+        mark.write_text(json.dumps({"result": result, "cost": cost}, indent=2) + "\n")
+        print(f"   {cost['wall_s']} s, {cost['cpu_s']} s of CPU; {json.dumps(result)}", flush=True)
+        return result
 
     def adp(self, *words, show=None):
         """Call the command line, in the folder.
