@@ -172,6 +172,8 @@ def _arguments(job: dict[str, Any], out: Path) -> dict[str, Any]:
         "gradient_accumulation_steps": 1,
         "max_steps": job["warm"] + job["steps"],
         "learning_rate": 1e-5,
+        "lr_scheduler_type": "constant",
+        "warmup_steps": 0,
         "bf16": number_format(job["device"]) == "bfloat16",
         "use_cpu": job["device"] == "cpu",
         "dataloader_pin_memory": job["device"] != "cpu",
@@ -209,7 +211,8 @@ def _config(job: dict[str, Any], out: Path) -> Any:
 
     same = (
         "per_device_train_batch_size", "gradient_accumulation_steps", "max_steps",
-        "learning_rate", "bf16", "use_cpu", "save_strategy", "logging_steps", "seed",
+        "learning_rate", "lr_scheduler_type", "warmup_steps", "bf16", "use_cpu", "save_strategy",
+        "logging_steps", "seed",
     )  # fmt: skip
     given = _arguments(job, out)
     packed = job["method"] == "sft" and not job["side"].endswith("padded")
@@ -232,20 +235,26 @@ def _config(job: dict[str, Any], out: Path) -> Any:
     )
 
 
-def _same(job: dict[str, Any], out: Path) -> Any:
-    """TRL's own trainer on the very rows that ours is given: tokens, labels, padding or packs."""
-    import trl
-    from peft import LoraConfig
-
+def _rows(job: dict[str, Any], out: Path) -> Any:
+    """The rows that ours is given; its trainer is not built."""
     from adp.trainers.rows import TRAIN, read_arrow
 
-    padded = job["side"].endswith("padded")
-    # Ours prepares the rows; its trainer is not built.
     config = _config({**job, "side": "ours-padded"}, out)
     rows = out / "rows"
     _prepare(config, rows)
     data = read_arrow(rows / TRAIN)
     assert data is not None
+    return data
+
+
+def _same(job: dict[str, Any], out: Path) -> Any:
+    """TRL's own trainer on the very rows that ours is given: tokens, labels, padding or packs."""
+    import trl
+    from peft import LoraConfig
+
+    if job["method"] == "dpo":
+        return _same_pairs(job, out)
+    padded = job["side"].endswith("padded")
     settings = trl.SFTConfig(
         **_arguments(job, out),
         max_length=None if padded else job["window"],
@@ -258,9 +267,51 @@ def _same(job: dict[str, Any], out: Path) -> Any:
     return trl.SFTTrainer(
         model=job["model"],
         args=settings,
-        train_dataset=data,
+        train_dataset=_rows(job, out),
         peft_config=_adapter(LoraConfig),
     )
+
+
+def _same_pairs(job: dict[str, Any], out: Path) -> Any:
+    """TRL's own trainer on the pairs that ours is given: tokens, and which of them are trained.
+
+    TRL has no door for pairs that are tokens already, so its preparation is passed over. Its own
+    collator puts a batch together; what our rows do not train is then taken out of its mask.
+    """
+    import trl
+    from peft import LoraConfig
+    from trl.trainer.dpo_trainer import DataCollatorForPreference
+
+    class OnTokens(trl.DPOTrainer):  # type: ignore[misc, name-defined]
+        def _prepare_dataset(self, dataset: Any, *_more: Any, **_named: Any) -> Any:
+            return dataset
+
+    class Masked(DataCollatorForPreference):  # type: ignore[misc]
+        def torch_call(self, examples: list[dict[str, Any]]) -> dict[str, Any]:
+            batch: dict[str, Any] = super().torch_call(examples)
+            mask = batch["completion_mask"]
+            sides = [(row, side) for side in ("chosen", "rejected") for row in examples]
+            for index, (row, side) in enumerate(sides):
+                for place, trained in enumerate(row[f"{side}_mask"], len(row["prompt_ids"])):
+                    mask[index, place] *= trained
+            return batch
+
+    settings = trl.DPOConfig(
+        **_arguments(job, out),
+        max_length=None,
+        remove_unused_columns=False,
+        model_init_kwargs={
+            "dtype": number_format(job["device"]), "attn_implementation": job["attention"],
+        },
+    )  # fmt: skip
+    made = OnTokens(
+        model=job["model"],
+        args=settings,
+        train_dataset=_rows(job, out),
+        peft_config=_adapter(LoraConfig),
+    )
+    made.data_collator = Masked(pad_token_id=made.processing_class.pad_token_id)
+    return made
 
 
 def _adapter(kind: Any) -> Any:
@@ -312,6 +363,11 @@ def _trainer(job: dict[str, Any], out: Path) -> Any:
     return _theirs(job, out, packing=False)
 
 
+def _logged(trainer: Any, name: str) -> list[float]:
+    """A figure of each step."""
+    return [entry[name] for entry in trainer.state.log_history if name in entry]
+
+
 def measure(**job: Any) -> dict[str, Any]:
     """Train some steps, and say how fast that went."""
     import torch
@@ -333,7 +389,9 @@ def measure(**job: Any) -> dict[str, Any]:
         "tokens": counter.tokens,
         "trained": counter.trained,
         "peak_gb": torch.cuda.max_memory_allocated() / 1e9 if cuda else None,
-        "losses": [entry["loss"] for entry in made.state.log_history if "loss" in entry],
+        "losses": _logged(made, "loss"),
+        # The first loss of DPO is log 2 whatever the tokens are; these are not.
+        "chosen_log_probabilities": _logged(made, "logps/chosen"),
         "checkpointing": bool(made.args.gradient_checkpointing),
         "attention": made.model.config._attn_implementation,
     }

@@ -11,7 +11,7 @@ import json
 import yaml
 
 from examples.loop import stages
-from examples.loop.run import losses, measure, pairs, train_dpo, train_sft
+from examples.loop.run import measure, pairs, train_dpo, train_grpo, train_sft
 
 RATE = 3.0e-4
 """Learning rate of what is trained further on runs."""
@@ -63,20 +63,8 @@ def chosen(work, scale, seed, start):
 
 def grpo(work, scale, seed, start):
     """The model acts in the environment, eight times at each task, and is trained on rewards."""
-    work.give("train_grpo.yaml")
-    out = work.fresh("grpo")
-    kinds = ",".join(scale.kinds)
-    tasks = 10 * seed + stages.ACTING
-    work.adp(
-        *("train", "grpo", "--config", "train_grpo.yaml", "-o", out.name),
-        *("--set", f"model.model_name_or_path={start}"),
-        *("--set", f"grpo.environment.name=toolworld:kinds=[{kinds}]"),
-        *("--set", f"grpo.environment.tasks=train:{8 * scale.grpo_steps}:{tasks}"),
-        *("--set", f"training.max_steps={scale.grpo_steps}", "--set", f"training.seed={seed}"),
-        *("--set", f"training.use_cpu={scale.device == 'cpu'}"),
-        show=["rows", "reward", "loss", "note"],
-    )
-    return losses(work, "grpo") | {"passes": 4 * tokens_of(work, "grpo/rollouts", start)}
+    report = train_grpo(work, scale, seed, "grpo", start)
+    return report | {"passes": 4 * tokens_of(work, "grpo/rollouts", start)}
 
 
 METHODS = {

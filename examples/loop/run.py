@@ -42,6 +42,8 @@ def run(work, scale, seed):
         "control", lambda: train_dpo(work, scale, seed, "control", model, "[sft]")
     )
     facts["after_control"] = measure(work, "control", "control/model")
+    facts["grpo"] = once("grpo", lambda: train_grpo(work, scale, seed, "grpo", model))
+    facts["after_grpo"] = measure(work, "grpo", "grpo/model")
     once("report", lambda: report(work))
     facts["costs"] = dict(work.costs)
     return facts
@@ -124,8 +126,7 @@ def curate(work, scale, seed, name="curated", change=None):
     out = work.fresh(name)
     work.adp("curate", file.name, "-o", out.name, show=["contaminated", "stay", "masked", "mix:"])
     report = json.loads(work.path(name, "curation", "report.json").read_text())
-    kept = report["stages"][-1]
-    return {"stages": [[item["name"], item["out"]] for item in report["stages"]] if kept else []}
+    return {"stages": [[item["name"], item["out"]] for item in report["stages"]]}
 
 
 def train_sft(work, scale, seed, name, store, start="base", **more):
@@ -170,6 +171,24 @@ def train_dpo(work, scale, seed, name, start, loss="[sigmoid, sft]"):
     return losses(work, name)
 
 
+def train_grpo(work, scale, seed, name, start):
+    """Let a model act in the environment, eight times at each task, and train on the rewards."""
+    work.give("train_grpo.yaml")
+    out = work.fresh(name)
+    kinds = ",".join(scale.kinds)
+    tasks = 10 * seed + stages.ACTING
+    work.adp(
+        *("train", "grpo", "--config", "train_grpo.yaml", "-o", out.name),
+        *("--set", f"model.model_name_or_path={start}"),
+        *("--set", f"grpo.environment.name=toolworld:kinds=[{kinds}]"),
+        *("--set", f"grpo.environment.tasks=train:{8 * scale.grpo_steps}:{tasks}"),
+        *("--set", f"training.max_steps={scale.grpo_steps}", "--set", f"training.seed={seed}"),
+        *("--set", f"training.use_cpu={scale.device == 'cpu'}"),
+        show=["rows", "reward", "loss", "note"],
+    )
+    return losses(work, name)
+
+
 def losses(work, name):
     """First and last loss of a training."""
     lines = work.path(name, "metrics.jsonl").read_text().splitlines()
@@ -207,8 +226,8 @@ def report(work):
     """Compare the models with `adp report eval`: greedy, and at temperature 1."""
     statement = {}
     for title, names in (
-        ("greedy", ("sft-greedy", "dpo-greedy", "control-greedy")),
-        ("sampled", ("base", "sft-held_out", "dpo-held_out", "control-held_out")),
+        ("greedy", ("sft-greedy", "dpo-greedy", "control-greedy", "grpo-greedy")),
+        ("sampled", ("base", *(f"{name}-held_out" for name in ("sft", "dpo", "control", "grpo")))),
     ):
         for ending in ("md", "html"):
             file = work.path(f"report-{title}.{ending}")

@@ -20,9 +20,11 @@ ROWS = (
     ("after_sft", "after SFT", "held_out"),
     ("after_dpo", "after DPO", "held_out"),
     ("after_control", "control: SFT on the chosen steps", "held_out"),
+    ("after_grpo", "after GRPO in the environment", "held_out"),
     ("after_sft", "after SFT, greedy", "greedy"),
     ("after_dpo", "after DPO, greedy", "greedy"),
     ("after_control", "control, greedy", "greedy"),
+    ("after_grpo", "after GRPO, greedy", "greedy"),
     ("after_sft", "after SFT, unseen tools", "unseen_tools"),
     ("after_sft", "after SFT, longer paths", "longer_paths"),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +46,21 @@ def test_an_operator_alone(run, here):
     assert len(Store.open("hinted")) == 12 + 8
     done = run("evolve", "sums", *MODELS[:4], "--ops", "re_rollout", "--rounds", 1, "-o", "again")
     assert done.code == 0, "it asks nobody"
+
+
+def test_tasks_without_answers_are_said_and_leave_nothing_for_rft(run, here):
+    Path("tasks.jsonl").write_text('{"question": "What is 2 + 3? Answer with it."}', "utf-8")
+    done = run("collect", *MODELS[:4], "--tasks", "tasks.jsonl", "-o", "plain")
+    assert done.code == 0, done.err
+    words = ("evolve", "plain", *MODELS, "--correct", "qa", "-o", "out", "--rounds", 1)
+    done = run(*words, "--rft", "rft", "--flywheel", "records.json")
+    assert "not judged: the task has no reference answers: 4" in done.out.splitlines()
+    assert "flywheel: 1 record in records.json" in done.out
+    assert done.code != 0
+    assert "--rft: nothing is fit for it" in done.err
+    assert not Path("rft").exists()
+    again = json.loads(run(*words, "--json").out)
+    assert again["not_judged"] == {"the task has no reference answers": 4}
 
 
 @pytest.mark.parametrize(

@@ -22,11 +22,12 @@ def recipe(inputs: dict[str, Any], *ops: Any, **more: Any) -> Recipe:
 
 
 def curate(inputs: dict[str, Any], out: Path | None, *ops: Any, **more: Any) -> Curated:
-    """Run a recipe; ``workers``, ``link``, ``allow_python`` and ``folder`` are options."""
+    """Run a recipe; the words of `CurateOptions` and ``progress`` are no part of it."""
     names = ("workers", "link", "allow_python", "folder")
     options = CurateOptions(**{name: more.pop(name) for name in names if name in more})
+    progress = more.pop("progress", None)
     made = recipe(inputs, *ops, **more)
-    return run(made, None if out is None else str(out), options=options)
+    return run(made, None if out is None else str(out), options=options, progress=progress)
 
 
 def contents(folder: Path) -> dict[str, str]:

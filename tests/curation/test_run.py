@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from adp.core.progress import Silent
 from adp.curation.apply import apply
 from adp.curation.linked import materialise
 from adp_schema.errors import AdpError, EmptyResultError, OutputExistsError, RecipeError, StoreError
@@ -91,6 +92,22 @@ def test_each_trajectory_has_one_end_and_the_stages_add_up(runs, tmp_path):
     big = notes.filter(pl.col("big").is_not_null())
     assert big.height == done.report["stages"][1]["in"] < notes.height
     assert (big["big"] == big["size"] * 3).all()
+
+
+def test_progress_counts_stages_from_one(runs, tmp_path):
+    class Notes(Silent):
+        def __init__(self):
+            self.lines = []
+
+        def note(self, message):
+            self.lines.append(message)
+
+    for count in (1, 2):
+        notes = Notes()
+        do(runs, None, *[HALF, python("weigh")][:count], progress=notes)
+        assert [line for line in notes.lines if line.startswith("stage ")] == [
+            f"stage {number} of {count}: python" for number in range(1, count + 1)
+        ]
 
 
 def test_a_branch_goes_with_its_parent(runs, tmp_path):

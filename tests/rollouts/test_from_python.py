@@ -79,7 +79,7 @@ def test_an_environment_of_ones_own(tmp_path):
         ({"tasks": [7]}, "task 0"),
         ({"tasks": [{"task_id": "x"}]}, "it has no instruction"),
         ({"max_turns": 3}, "unknown setting 'max_turns'"),
-        ({"n": 0}, "n: Input should be greater"),
+        ({"n": 0}, "n must be a whole number, 1 or more, not 0"),
     ],
 )
 def test_what_is_wrong_is_said(tmp_path, given, message):

@@ -146,7 +146,7 @@ def test_a_store_knows_the_bytes_of_the_code(here, capsys):
     [
         (ENVIRONMENTS, "mine.py:THREE", "'THREE' is no environment but a int"),
         (ENVIRONMENTS, "mine.py:Shop,coin=3", "unknown setting 'coin'; did you mean coins?"),
-        (ENVIRONMENTS, "mine.py:Shop,coins=many", "coins: Input should be a valid integer"),
+        (ENVIRONMENTS, "mine.py:Shop,coins=many", "coins must be a whole number, not 'many'"),
         (ENVIRONMENTS, "mine.py:Shops", "did you mean Shop"),
         (POLICIES, "mine.py:THREE", "'THREE' is no policy but a int"),
         (POLICIES, "mine.py:Shop", "'Shop' is no policy but a class without act"),

@@ -24,7 +24,7 @@ from adp.trainers.reward_scores import answer_score, calls_score, references, wa
 from adp.trainers.rewards import check_python, make_rewards
 from adp.trainers.rows import read_arrow
 from adp_schema.builder import Origin, RowBuilder
-from adp_schema.errors import EmptyResultError, UsageError
+from adp_schema.errors import EmptyResultError, TrainingError, UsageError
 from tests.store_builders import write_store
 from tests.trainers.pair_stores import call, run, say, write_pairs
 
@@ -241,6 +241,20 @@ def test_python_only_when_it_is_allowed(forms, tmp_path):
     check_python(section, True)
     (reward,) = make_rewards(section, forms["tiny"][0], tmp_path)
     assert reward(completion_ids=[[1]]) == [1.0]
+
+
+@pytest.mark.parametrize(("body", "words"), [
+    ("return [1.0]", "gave 1 numbers for 2 answers"),
+    ("return [1e39, 0]", "gave 1e[+]39, which is no finite number"),
+    ("raise OSError('gone')", "failed: OSError: gone; mend it"),
+])  # fmt: skip
+def test_numbers_of_a_function_are_checked(forms, tmp_path, body, words):
+    name = f"checked_{abs(hash(body))}"
+    (tmp_path / f"{name}.py").write_text(f"async def given(**_):\n    {body}\n")
+    section = GrpoSection.model_validate({"rewards": [f"{name}:given"]})
+    (reward,) = make_rewards(section, forms["tiny"][0], tmp_path)
+    with pytest.raises(TrainingError, match=words):
+        reward(completion_ids=[[1], [2]])
 
 
 @pytest.mark.parametrize(

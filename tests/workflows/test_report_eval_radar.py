@@ -80,14 +80,18 @@ def test_others_are_named(stores):
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        (["success", "reward", "sucess"], "sucess"),
+        (["success", "reward", "sucess"], "no figure 'sucess'; did you mean success"),
+        (["success", "reward", "tool_f1.calls"], "did you mean calls or efficiency.calls"),
+        (["success", "reward", "Efficiency"], "did you mean efficiency"),
+        (["success", "reward", "qqq"], "no figure 'qqq'; all stand in the section Scores"),
         (["success"], "3 to 12 figures, not 1"),
         (["success", "reward", "x=:less"], "names no figure"),
     ],
 )
 def test_what_is_no_figure_is_refused(two, chosen, message):
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(UsageError, match=message) as error:
         radar(two.runs, chosen)
+    assert len(str(error.value)) < 250
 
 
 AMOUNTS = st.lists(st.none() | st.floats(0, 1e6), min_size=2, max_size=5)

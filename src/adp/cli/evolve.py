@@ -31,7 +31,7 @@ from adp.rollouts.evolving.report import EvolveReport
 from adp.rollouts.evolving.settings import Rule
 from adp.workflows.flywheel_records import write_flywheel
 from adp.workflows.rft import make_rft
-from adp_schema.errors import UsageError
+from adp_schema.errors import EmptyResultError, UsageError
 from adp_schema.store import Store
 
 EPILOG = epilog(
@@ -148,25 +148,36 @@ def evolve(
     )  # fmt: skip
     with stdout_to_stderr(wanted=as_json):
         report = _evolve(options, path, out, seal=seal, quiet=as_json)
-        files = _files(out, rft, flywheel, sealed=report.sealed)
+        files, empty = _files(out, rft, flywheel, sealed=report.sealed)
     if as_json:
         print_json({"store": out, **report.plain(), **files})
     else:
         _show(report, out)
         _show_files(files, rft, flywheel)
     report.check()
+    if empty is not None:
+        raise EmptyResultError(f"--rft: nothing is fit for it, so {rft} was not written: {empty}")
     if rft is not None and "rft" not in files:
         raise UsageError(f"--rft needs a finished store; end it first: adp seal {out}")
 
 
-def _files(out: str, rft: str | None, flywheel: str | None, *, sealed: bool) -> dict[str, Any]:
-    """Write what is wanted besides the store; what became of it, as JSON."""
+def _files(
+    out: str, rft: str | None, flywheel: str | None, *, sealed: bool
+) -> tuple[dict[str, Any], EmptyResultError | None]:
+    """Write what is wanted besides the store.
+
+    Returns:
+        What became of it, as JSON; and why there is nothing for RFT, which is said at the end.
+    """
     files: dict[str, Any] = {}
-    if rft is not None and sealed:
-        files["rft"] = make_rft(out, rft).plain()
     if flywheel is not None:
         files["flywheel_records"] = write_flywheel(Store.open(out), flywheel)
-    return files
+    if rft is not None and sealed:
+        try:
+            files["rft"] = make_rft(out, rft).plain()
+        except EmptyResultError as error:
+            return files, error
+    return files, None
 
 
 def _show_files(files: dict[str, Any], rft: str | None, flywheel: str | None) -> None:
@@ -233,6 +244,8 @@ def _show(report: EvolveReport, out: str) -> None:
     say("tasks with a right trajectory, by round: " + " ".join(f"{n:,}" for n in report.solved))
     for reason, count in report.bad_answers.most_common():
         say(f"answers that could not be used: {reason}: {count:,}")
+    for reason, count in report.unjudged.most_common(5):
+        say(f"not judged: {reason}: {count:,}")
     for reason, count in report.failures.most_common(5):
         say(f"broke: {reason}: {count:,}")
     if report.sealed:

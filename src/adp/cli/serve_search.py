@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from adp.cli.text import epilog, say
+from adp.cli.text import counted, epilog, say
 from adp.rollouts.environments.search import library
 from adp.rollouts.searching.server import SearchServer
 
@@ -36,7 +36,7 @@ def serve_search(
     """
     documents = library(corpus.resolve(), column, 1.2, 0.75)
     with SearchServer(documents, host, port) as server:
-        say(f"{len(documents):,} documents at {server.url}/search; Ctrl-C ends it")
+        say(f"{counted(len(documents), 'document')} at {server.url}/search; Ctrl-C ends it")
         try:
             server.serve_forever()
         except KeyboardInterrupt:

@@ -120,7 +120,23 @@ def say_done(done: Trained, out: str) -> None:
         say(f"stopped early: {result['stopped_early']}")
     what = "adapter" if (Path(out) / "adapter").exists() else "model"
     say(f"{what}: {out}/{what}; record: {out}/run.json")
-    if (Path(out) / "rollouts").exists():
-        say(f"episodes: {out}/rollouts; adp stats {out}/rollouts")
+    if "episodes" in result:
+        _say_episodes(result["episodes"], out)
     if what == "adapter":
         say(f"next: adp merge-adapter {out} -o MERGED")
+
+
+def _say_episodes(counts: dict[str, Any], out: str) -> None:
+    """How many episodes there were, and what kept the others from teaching anything."""
+    total, broken, unrewarded = (counts[name] for name in ("episodes", "broken", "without_reward"))
+    parts = [counted(total, "episode")]
+    if broken:
+        reasons = ", ".join(f"{reason} {count:,}" for reason, count in counts["errors"].items())
+        parts.append(f"{broken:,} broke ({reasons})")
+    if unrewarded:
+        parts.append(f"{unrewarded:,} without a reward")
+    say(f"{', '.join(parts)}: {out}/rollouts; adp stats {out}/rollouts")
+    for reason, message in counts["error_messages"].items():
+        say(f"  {reason}: {message}")
+    if total and broken + unrewarded == total:
+        say("warning: no episode had a reward, so the model has learnt nothing from them")

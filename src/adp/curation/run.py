@@ -231,7 +231,7 @@ class _Stages:
         if not folder.exists():
             work = f"work-{number:02d}"
             earlier = self.recipe.ops[:number]
-            self.progress.note(f"stage {number}/{len(self.recipe.ops) - 1}: {stage.name}")
+            self.progress.note(f"stage {number + 1} of {len(self.recipe.ops)}: {stage.name}")
             before = sum(other.name == stage.name for other in earlier)
             with self._pool(work, stage_seed(self.recipe.seed, stage.name, before)) as pool:
                 try:

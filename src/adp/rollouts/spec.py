@@ -22,6 +22,7 @@ from typing import Any, Protocol, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from adp.core.allowed_values import wrong_value
 from adp.core.code_files import CODE_NAME
 from adp.core.input_files import read_text
 from adp.core.registry import Registry
@@ -155,6 +156,8 @@ def wrong_setting(error: ValidationError, settings: type[BaseModel]) -> str:
     place = ".".join(map(str, first["loc"]))
     known = list(settings.model_fields)
     if first["type"] != "extra_forbidden":
+        if (words := wrong_value(first, settings)) is not None:
+            return words
         text = first["msg"].removeprefix("Value error, ")
         text = "it must be given" if first["type"] == "missing" else text
         text = f"{place}: {text}" if place else text  # a fault of several settings has no place

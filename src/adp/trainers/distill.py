@@ -38,6 +38,7 @@ class Distill:
     def prepare(self, config: TrainConfig, folder: Path, progress: Progress) -> TrainingPlan:
         """Write the rows; see `adp.trainers.method`."""
         warnings = check_teacher(config)
+        progress.status("rendering rows")
         train, measured = rendered_parts(_all_rows(config), progress)
         if train.report.fractional:
             raise UsageError(

@@ -27,6 +27,7 @@ from adp.trainers.method import TrainingPlan
 from adp.trainers.preference_rows import PairCounts
 from adp.trainers.prepared_rows import Order, TrainingRow, renderer_of, write_rows
 from adp.trainers.rewards import make_rewards
+from adp.trainers.rollouts.acting import acting_place, acting_tasks
 from adp.trainers.store_parts import StoreParts
 from adp_schema.errors import UsageError
 from adp_schema.store import Store
@@ -56,18 +57,15 @@ class Grpo:
         check_groups(config)
         acting = config.grpo.environment
         if acting is not None:
-            plan = prepare_tasks(config, folder, progress)
+            place = acting_place(config)
+            tasks = acting_tasks(config, place)
+            check_step(config, len(tasks.tasks), "tasks")
+            plan = prepare_tasks(config, place, tasks, folder, progress)
         else:
             make_rewards(config.grpo, renderer_of(config), _config_folder(config))
             made = partial(examples, options=config.grpo)
             plan = write_rows(config, folder, SCHEMA, made, Order(), progress)
-        at_once = answers_of_a_step(config) // config.grpo.num_generations
-        if plan.rows < at_once:
-            raise UsageError(
-                f"a step takes {at_once} {'prompts' if acting is None else 'tasks'}, and there "
-                f"are {plan.rows}; use a smaller "
-                "training.per_device_train_batch_size or training.gradient_accumulation_steps"
-            )
+            check_step(config, plan.rows, "prompts")
         plan.sequences = plan.rows * config.grpo.num_generations * config.grpo.num_iterations
         return plan
 
@@ -102,6 +100,25 @@ class Grpo:
 
 
 METHOD = Grpo()
+
+
+def check_step(config: TrainConfig, rows: int, what: str) -> None:
+    """Check that there are enough prompts or tasks for a step.
+
+    Args:
+        config: the run.
+        rows: how many there are.
+        what: what they are called.
+
+    Raises:
+        UsageError: there are fewer.
+    """
+    at_once = answers_of_a_step(config) // config.grpo.num_generations
+    if rows < at_once:
+        raise UsageError(
+            f"a step takes {at_once} {what}, and there are {rows}; use a smaller "
+            "training.per_device_train_batch_size or training.gradient_accumulation_steps"
+        )
 
 
 def check_groups(config: TrainConfig) -> None:

@@ -17,7 +17,6 @@ from adp.trainers.prepared_rows import renderer_of
 from adp.trainers.rollouts.acting import (
     ActingPlace,
     acting_place,
-    acting_tasks,
     acting_tokenizer,
     policy_settings,
     section_of,
@@ -35,11 +34,15 @@ SCHEMA = pa.schema(
 """Columns of a row: the task, and what functions of the user's own ask for."""
 
 
-def prepare_tasks(config: TrainConfig, folder: Path, progress: Progress) -> TrainingPlan:
+def prepare_tasks(
+    config: TrainConfig, place: ActingPlace, tasks: TaskSet, folder: Path, progress: Progress
+) -> TrainingPlan:
     """Write the tasks as rows, and try out what can go wrong without a model.
 
     Args:
         config: the run.
+        place: the environment.
+        tasks: the tasks.
         folder: where to.
         progress: what is told about it.
 
@@ -47,8 +50,6 @@ def prepare_tasks(config: TrainConfig, folder: Path, progress: Progress) -> Trai
         UsageError: environment, tasks, rewards or chat template do not fit together.
         InputError: there are no tasks.
     """
-    place = acting_place(config)
-    tasks = acting_tasks(config, place)
     make_rollout_rewards(config.grpo, Path.cwd())
     renderer = renderer_of(config)
     progress.status("writing the first prompt")

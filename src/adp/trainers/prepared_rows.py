@@ -113,6 +113,7 @@ def write_rows(
     tally = PairCounts()
     raw = folder / "raw.arrow"
     store = Store.open(config.data.store)
+    progress.status("rendering rows")
     _write_raw(raw, schema, examples(store, renderer, StoreParts.of_run(store, config), tally))
     check_ends(tally.notes, config.render)
     plan = TrainingPlan(dropped=tally.left_out, notes=tally.notes)

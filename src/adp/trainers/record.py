@@ -18,6 +18,7 @@ from adp.trainers.curve import figure_curve, loss_curve
 from adp.trainers.evaluation.history import summary
 from adp.trainers.method import TrainingPlan
 from adp.trainers.model_card import write_cards
+from adp.trainers.rollouts.rollout_counts import rollout_counts
 from adp.trainers.training_process import RESULT, WORK
 from adp.version import __version__
 from adp_schema.manifest import write_atomic
@@ -67,13 +68,19 @@ def write_record(
         "mask": _mask(config, plan),
         "precision": plan.precision,
         "plan": {name: value for name, value in plan.plain().items() if name != "precision"},
-        "result": {**result, **_metrics(log), **summary(config, log)},
+        "result": {**result, **_metrics(log), **summary(config, log), **_episodes(out)},
         "versions": _versions(),
     }
     # First the cards: a run with a record is finished, and never looked at again.
     write_cards(config, record, out)
     write_atomic(out / RECORD, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
     return record
+
+
+def _episodes(out: Path) -> dict[str, Any]:
+    """What became of the episodes of a training in an environment."""
+    counts = rollout_counts(out)
+    return {} if counts is None else {"episodes": counts}
 
 
 def _mask(config: TrainConfig, plan: TrainingPlan) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from adp.rendering.answers import calls_of, library_parser
 from adp.rendering.call_form import CallForm, WrittenCall, call_form
 from adp.rendering.render import Renderer
 from adp.trainers.config_methods import GrpoSection
+from adp.trainers.reward_numbers import reward_numbers
 from adp.trainers.reward_scores import (
     answer_score,
     calls_score,
@@ -75,13 +77,16 @@ def check_weights(weights: Sequence[float] | None, names: Sequence[str]) -> None
     """Check that each reward has a weight, where there are any.
 
     Raises:
-        UsageError: not so.
+        UsageError: not so, or a weight is no finite number.
     """
     if weights is not None and len(weights) != len(names):
         raise UsageError(
             f"grpo.reward_weights has {len(weights)} numbers for {len(names)} rewards; give one "
             "for each"
         )
+    infinite = [weight for weight in weights or () if not math.isfinite(weight)]
+    if infinite:
+        raise UsageError(f"grpo.reward_weights has {infinite[0]}; give finite numbers")
 
 
 def make_rewards(section: GrpoSection, renderer: Renderer, folder: Path) -> list[Reward]:
@@ -105,7 +110,7 @@ def make_rewards(section: GrpoSection, renderer: Renderer, folder: Path) -> list
 
 def _reward(name: str, section: GrpoSection, renderer: Renderer, folder: Path) -> Reward:
     if is_code(name):
-        return user_reward(name, folder)
+        return _named(name, _checked(name, user_reward(name, folder)))
     decoder = _decoder(renderer)
     if name == "answer":
         return _named(name, _answer_reward(decoder))
@@ -124,6 +129,16 @@ def _reward(name: str, section: GrpoSection, renderer: Renderer, folder: Path) -
     if name == "format":
         return _named(name, _format_reward(decoder, read))
     return _named(name, _calls_reward(decoder, read, exact=name == "calls_exact"))
+
+
+def _checked(name: str, function: Reward) -> Reward:
+    """A function of the user's own, whose numbers are checked."""
+
+    def reward(**columns: Any) -> list[float | None]:
+        count = len(columns["completion_ids"])
+        return reward_numbers(name, lambda: function(**columns), count, "answers")
+
+    return reward
 
 
 def _named(name: str, reward: Reward) -> Reward:

@@ -308,7 +308,6 @@ def _rows(config: TrainConfig, work: Path, progress: Progress) -> TrainingPlan:
 
 
 def _prepare(config: TrainConfig, folder: Path, progress: Progress) -> TrainingPlan:
-    progress.status("rendering rows")
     plan = METHODS.get(config.method).prepare(config, folder, progress)
     plan.steps = _steps(config, plan.sequences)
     plan.precision = choose(config).plain()

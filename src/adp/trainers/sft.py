@@ -33,6 +33,7 @@ class Sft:
 
     def prepare(self, config: TrainConfig, folder: Path, progress: Progress) -> TrainingPlan:
         """Render the store, choose the rows and write them under the folder."""
+        progress.status("rendering rows")
         train, measured = rendered_parts(config, progress)
         plan = rendered_plan(train)
         weighted = train.report.fractional

@@ -159,10 +159,11 @@ class EnvironmentGRPOTrainer(Exact, KeptOrder, GRPOTrainer):  # type: ignore[mis
             return
         first = self.accelerator.process_index * len(batch.rows)
         rewards = self._rewards[first : first + len(batch.rows)].tolist()
+        weights = self.reward_weights.tolist()
         self._kept.keep(
             TrainedRollout(
                 rollout.trajectory,
-                batch.facts(place),
+                {**batch.facts(place), "reward": _weighed(_known(rewards[place]), weights)},
                 dict(zip(self.reward_func_names, _known(rewards[place]), strict=True)),
                 float(advantages[place]),
             )
@@ -179,6 +180,16 @@ def _play(prompts: list[Any], trainer: EnvironmentGRPOTrainer) -> dict[str, Any]
 def _known(values: Sequence[float]) -> list[float | None]:
     """Rewards without what does not apply."""
     return [None if value != value else value for value in values]
+
+
+def _weighed(rewards: Sequence[float | None], weights: Sequence[float]) -> float | None:
+    """The sum of rewards by their weights, as TRL takes it; None where none applies."""
+    known = [
+        reward * weight
+        for reward, weight in zip(rewards, weights, strict=True)
+        if reward is not None
+    ]
+    return sum(known) if known else None
 
 
 def _fault_of(call: Callable[[], Any]) -> Exception | None:

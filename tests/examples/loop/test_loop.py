@@ -15,6 +15,7 @@ pytest.importorskip("trl", reason="needs the train extra")
 
 import adp
 from examples.loop import run
+from examples.loop.arms import ARMS
 from examples.loop.methods import METHODS, method
 from examples.loop.scale import QUICK
 from examples.loop.work import Work
@@ -69,6 +70,46 @@ def test_a_training_that_does_not_copy_is_begun_anew(tmp_path, monkeypatch):
     starts = [work.path(name, "model.safetensors").read_bytes() for name in ("base", "base-1003")]
     assert starts[0] != starts[1]
     assert run.learn(work, hasty, 3, "sft", "curated/data") == facts
+
+
+def test_an_arm_leaves_one_part_of_the_curation_out(tmp_path, monkeypatch):
+    monkeypatch.setenv("ADP_CACHE", str(tmp_path / "cache"))
+    work = Work(tmp_path / "loop", inline=True)
+    small = replace(QUICK, pool=150, curated=40, leaked=5, informed=3, copy_steps=1, lesson_steps=1)
+    run.begun(work, small, 1)
+    run.curate(work, small, 1)
+    leaked = {
+        json.loads(line)["task_id"] for line in work.path("leaked.jsonl").read_text().splitlines()
+    }
+    arms = {"curated": facts_of(work, "curated", leaked)}
+    for name, change in ARMS.items():
+        run.curate(work, small, 1, name, change)
+        arms[name] = facts_of(work, name, leaked)
+    everything = small.pool + small.leaked * small.leaks + small.informed
+    assert arms["curated"] == (small.curated, {"masked", "solved"})
+    assert arms["raw"] == (everything, {"leaked", "unsolved", "solved", "circles"})
+    assert arms["random subset"][0] == small.curated
+    assert arms["random subset"][1] >= {"masked", "unsolved"}
+    assert arms["no mask"] == (small.curated, {"solved"})
+    assert arms["no decontamination"] == (small.curated, {"masked", "solved", "leaked"})
+    assert arms["wrong answers kept"] == (small.curated, {"masked", "solved", "unsolved"})
+    assert arms["circles kept"] == (small.curated, {"masked", "solved", "circles"})
+
+
+def facts_of(work, name, leaked):
+    """How many trajectories a data set has, and what there is among them."""
+    trajectories = list(adp.open(work.path(name, "data")).trajectories())
+    kinds = set()
+    for trajectory in trajectories:
+        kinds.add("solved" if trajectory.success else "unsolved")
+        if trajectory.task_id in leaked:
+            kinds.add("leaked")
+        if any(step.loss_weight == 0 for step in trajectory.steps if step.source == "agent"):
+            kinds.add("masked")
+        labels = [label for step in trajectory.steps for label in step.labels or ()]
+        if labels.count("redundant") > 2:
+            kinds.add("circles")
+    return len(trajectories), kinds
 
 
 def assert_curated(work):

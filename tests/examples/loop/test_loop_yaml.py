@@ -25,9 +25,11 @@ pytestmark = [
 def test_its_sizes_are_those_of_the_example(scale, sizes):
     file = read_loop(FILE, [] if scale is None else [f"scale={scale}"])
     values = file.values
-    for name in ("informed", "curated", "sft_steps", "packs", "dpo_steps"):
+    for name in ("informed", "curated", "sft_steps", "packs", "dpo_steps", "grpo_steps"):
         assert values[name] == getattr(sizes, name), name
     assert tuple(values["kinds"]) == sizes.kinds
+    assert values["acting"] == f"toolworld:kinds=[{','.join(sizes.kinds)}]"
+    assert values["acted_tasks"] == 8 * sizes.grpo_steps
     plan = make_plan(file, FILE.parent, allow_python=True)
     assert plan.stages[-1].kind.name == "eval"
 

@@ -147,6 +147,22 @@ def test_time_that_the_environment_used_is_not_the_agent_s(where, blocking):
     assert "max_seconds" in result.error_message
 
 
+def test_a_judge_that_never_returns_costs_one_episode():
+    class Undecided(Adder):
+        blocking = True
+
+        def score(self, trajectory):
+            time.sleep(2)
+            return Verdict(success=True)
+
+    result = play([Turn(text="5")], Limits(max_seconds=0.7), Undecided())
+    assert (result.error_type, result.stop_reason) == ("environment", "timeout")
+    assert result.success is None
+    assert result.error_message == (
+        "scoring: it took more than 0.7 s, as long as the episode may take (max_seconds)"
+    )
+
+
 def test_time_that_a_request_used_is_not_the_agent_s():
     class Slow(Scripted):
         async def act(self, request):

@@ -107,7 +107,19 @@ def test_the_judge_is_asked_until_its_answer_can_be_used_four_times_at_most():
     verdict, asking = judged("math", "1", ["1"], bad)
     assert (verdict.correct, verdict.quality) == (None, 0.0)
     assert len(set(asked)) == 4
-    assert "neither Correct nor Incorrect 3, no answer: http_500 1" in verdict.facts["why"]
+    assert "neither Correct nor Incorrect 3, no answer: http_500 1 (down)" in verdict.facts["why"]
+    assert verdict.unreachable is None
+
+
+def test_a_judge_of_whom_no_answer_came_can_be_asked_later():
+    def down(request):
+        raise InfrastructureError("bad_answer", "it is no JSON; check base_url")
+
+    verdict, asking = judged("math", "1", ["1"], down)
+    assert verdict.correct is None
+    assert verdict.unreachable == verdict.facts["why"]
+    assert verdict.unreachable.endswith("no answer: bad_answer 4 (it is no JSON; check base_url)")
+    assert {bad["reason"] for bad in asking.bad} == {"no answer: bad_answer"}
 
 
 def test_the_rule_of_a_source_is_the_same_everywhere():

@@ -16,7 +16,7 @@ from adp.rollouts.policy import InfrastructureError
 from adp_schema.errors import OutputExistsError, RolloutError, UsageError
 from adp_schema.seal_store import END
 from adp_schema.store import Store
-from tests.rollouts.evolving.models import good_answer
+from tests.rollouts.evolving.models import good_answer, role_of
 from tests.rollouts.evolving.worlds import Model, evolved, evolver_of, rolled_out
 
 
@@ -216,6 +216,41 @@ def test_a_dead_server_stops_the_run_and_it_goes_on(store, tmp_path):
     report = evolved(tmp_path / "out", store, evolver_of(retry_failed=True))
     assert not report.failed
     assert not report.left
+
+
+def is_judged(request):
+    return role_of({"messages": request.messages}) == "judge"
+
+
+def test_a_dead_judge_stops_the_run_and_it_goes_on(store, tmp_path):
+    evolver = evolver_of(Broken(is_judged), correct="math", max_failures=4, concurrency=1)
+    with pytest.raises(RolloutError, match="the judge gave no answer"):
+        evolved(tmp_path / "out", store, evolver)
+    kept = list(Store.open(str(tmp_path / "out")).trajectories())
+    assert {run.error_type for run in kept} == {"infrastructure"}
+    assert {run.success for run in kept} == {None}
+    report = evolved(tmp_path / "out", store, evolver_of(correct="math", retry_failed=True))
+    assert not report.failed
+    assert not report.left
+    assert report.sealed
+    whole = evolved(tmp_path / "whole", store, evolver_of(correct="math"))
+    assert report.solved == whole.solved
+
+
+def test_what_a_judge_that_was_away_did_not_judge_is_made_again(store, tmp_path):
+    def away(request):
+        return is_judged(request) and request.seed % 3 == 0
+
+    evolver = evolver_of(Broken(away), correct="math", max_failures=500, tries=1)
+    report = evolved(tmp_path / "out", store, evolver)
+    assert report.failed
+    assert not report.sealed
+    for name, counts in report.operators.items():
+        tried = counts.made + counts.unchanged + counts.given_up + counts.broken
+        assert counts.tried == tried, name
+    again = evolved(tmp_path / "out", store, evolver_of(correct="math", tries=1, retry_failed=True))
+    assert not again.failed
+    assert again.sealed
 
 
 def test_what_is_wrong_with_a_call_stops_it(store, tmp_path):

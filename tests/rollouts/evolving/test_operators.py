@@ -151,7 +151,13 @@ def test_a_step_hint_stands_behind_the_flawed_step_whole():
     assert texts(trajectory)[0] == texts(parent.trajectory)[0] == ["5"]
     opening = steps[1].reasoning.split("\n")[0]
     assert opening in hints("python")
-    assert lineage_of(trajectory.extra)["step"] == 2
+    lineage = lineage_of(trajectory.extra)
+    assert lineage["step"] == 2
+    assert lineage["hint"] == {
+        "step": steps[1].step,
+        "message": f"{prompt('opening')}\n{opening}",
+    }
+    assert "hint" not in lineage_of(made("re_rollout", WRONG, "9", Model(answer))[0].extra)
 
 
 def test_a_hint_never_follows_an_answer():
@@ -181,6 +187,8 @@ def test_a_trajectory_hint_takes_the_answer_back():
     assert note["content"].startswith(prompt("opening"))
     recorded = [step.text for step in trajectory.steps if step.source == "user"]
     assert recorded == [TASK.instruction], "the note is for the policy alone"
+    hint = lineage_of(trajectory.extra)["hint"]
+    assert hint == {"step": steps[2].step, "message": note["content"]}
 
 
 def test_a_run_that_was_cut_goes_on_with_more_calls():
@@ -224,7 +232,7 @@ def test_answers_that_cannot_be_used_are_counted_and_given_up(name, text):
     assert trajectory.error_type == "not_made"
     assert trajectory.stop_reason in ("refiner", "analyser")
     assert len(lineage["bad_answers"]) == 4
-    assert "gave no answer that can be used in 4" in trajectory.error_message
+    assert "gave no answer that can be used in 4 tries" in trajectory.error_message
     assert all(bad["reason"] for bad in lineage["bad_answers"])
 
 
@@ -238,7 +246,7 @@ def test_operators_without_anything_to_change():
 
 def test_who_gives_up_says_why():
     error = GaveUpError("judge", ["empty", "empty", "late"], unreachable=False)
-    assert str(error) == "the judge gave no answer that can be used in 3: empty 2, late 1"
+    assert str(error) == "the judge gave no answer that can be used in 3 tries: empty 2, late 1"
 
 
 def test_tagged_text_is_carried_out_again():

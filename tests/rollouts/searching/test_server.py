@@ -172,8 +172,20 @@ def test_a_server_that_fails_is_asked_again(monkeypatch):
     with serving(Failing(2)) as server:
         assert RemoteDocuments(server.url).search("a", 1)[0][0].id == "etna"
     assert waits == [0.5, 1.0]
-    with pytest.raises(InfrastructureError, match="cannot be asked"):
+    with pytest.raises(InfrastructureError, match=f"^{server.url}: .* cannot be asked"):
         RemoteDocuments(server.url, retries=1).search("a", 1)
+    url = server.url.replace("http://", "http://ada:secret@")
+    with pytest.raises(InfrastructureError, match="cannot be asked") as lost:
+        RemoteDocuments(url, retries=0).search("a", 1)
+    assert "secret" not in str(lost.value)
+
+
+def test_a_wrong_address_is_no_fault_of_the_agent(server, monkeypatch):
+    waits = []
+    monkeypatch.setattr("adp.rollouts.searching.remote.time.sleep", waits.append)
+    with pytest.raises(InfrastructureError, match="HTTP 404"):
+        RemoteDocuments(f"{server.url}/v1").search("a", 1)
+    assert not waits, "asking again does not help"
 
 
 def test_a_refusal_is_told_to_the_agent(server):

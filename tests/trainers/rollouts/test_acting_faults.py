@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from adp.core.progress import Silent
 from adp.trainers.config_file import read_config
 from adp.trainers.incompatible import Machine, faults
 from adp.trainers.run import TrainOptions, plan_run, train
@@ -200,6 +202,7 @@ def test_rewards_are_weighed_and_functions_of_the_users_see_episodes(tmp_path, m
     for row in rows:
         facts = json.loads(row.extra or "{}")["grpo"]
         assert facts["rewards"] == {"environment": row.reward, "my_rewards:turns": len(row.steps)}
+        assert facts["reward"] == pytest.approx(row.reward + 0.5 * len(row.steps))
     sums_of = [row.reward + 0.5 * len(row.steps) for row in rows]
     assert line["reward"] == pytest.approx(sum(sums_of) / 2)
 
@@ -213,7 +216,9 @@ def test_an_environment_that_begins_no_task_is_refused(tmp_path):
 @pytest.mark.parametrize(("body", "words"), [
     ("raise KeyError('x')", "failed: KeyError: 'x'"),
     ("return []", "gave 0 numbers for 2 episodes"),
-    ("return ['good'] * 2", "gave 'good', which is no number"),
+    ("return None", "gave None for 2 episodes"),
+    ("return ['good'] * 2", "gave 'good', which is no finite number"),
+    ("return [float('inf'), 0.0]", "gave inf, which is no finite number"),
 ])  # fmt: skip
 def test_a_reward_that_is_wrong_is_one_sentence(tmp_path, monkeypatch, body, words):
     monkeypatch.chdir(tmp_path)
@@ -221,8 +226,30 @@ def test_a_reward_that_is_wrong_is_one_sentence(tmp_path, monkeypatch, body, wor
     (tmp_path / f"{name}.py").write_text(f"def reward(**columns):\n    {body}\n")
     ScriptedWriter(buys).install(monkeypatch)
     config = shop_config(tmp_path, "good", rewards=[f"{name}:reward"])
-    with pytest.raises(TrainingError, match=words):
+    with pytest.raises(TrainingError, match=f"{words}.*mend it, and go on with --resume"):
         train(config, tmp_path / "run", CODE)
+
+
+def test_a_reward_that_is_nan_says_nothing_and_episodes_without_one_are_counted(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nan_reward.py").write_text(
+        "async def reward(trajectories, **columns):\n"
+        "    return [float('nan') for _ in trajectories]\n"
+    )
+    ScriptedWriter(buys).install(monkeypatch)
+    config = shop_config(tmp_path, "good", "crashes", rewards=["nan_reward:reward"])
+    done = train(config, tmp_path / "run", CODE)
+    assert done.record is not None
+    counts = done.record["result"]["episodes"]
+    assert (counts["episodes"], counts["broken"], counts["without_reward"]) == (4, 2, 2)
+    assert list(counts["errors"].values()) == [2]
+    assert "till" in next(iter(counts["error_messages"].values()))
+    for row in Store.open(str(tmp_path / "run" / "rollouts")).trajectories():
+        facts = json.loads(row.extra or "{}")["grpo"]
+        assert facts["reward"] is None
+        assert facts["rewards"] == {"nan_reward:reward": None}
 
 
 # ---- what is refused before a model is loaded --------------------------------------------------
@@ -234,6 +261,9 @@ def test_a_reward_that_is_wrong_is_one_sentence(tmp_path, monkeypatch, body, wor
     ({"grpo.environment.tasks": "nothing.jsonl"}, "nothing.jsonl"),
     ({"grpo.environment.tasks": None, "grpo.environment.name": "sql:tables=."}, "makes no tasks"),
     ({"grpo.rewards": ["answers"]}, "answers"),
+    ({"grpo.rewards": ["answer"]}, "of single answers; .* scorer:answer"),
+    ({"grpo.reward_weights": [math.nan]}, "reward_weights has nan; give finite numbers"),
+    ({"grpo.environment.branching": "always"}, "branching: 'always' is neither arpo nor key=value"),
     ({"grpo.rewards": ["environment"] * 2}, "one reward twice"),
     ({"grpo.reward_weights": [1.0, 2.0]}, "2 numbers for 1 rewards"),
     ({"grpo.environment.name": "shop.py:Shop"}, "is Python code; add --allow-python"),
@@ -252,8 +282,13 @@ def test_faults_are_told_before_a_model_is_loaded(tmp_path, monkeypatch, changes
             "training.gradient_accumulation_steps": 1,
             "grpo.environment.name": "calculator",
             "grpo.environment.tasks": str(sums(tmp_path))}  # fmt: skip
+    begun: list[str] = []
+    progress = Silent()
+    monkeypatch.setattr(progress, "status", begun.append, raising=False)
     with pytest.raises(AdpError, match=words):
-        plan_run(read_config(None, more={**base, **changes})[0])
+        plan_run(read_config(None, more={**base, **changes})[0], progress)
+    # What needs no rendering is refused before any work is announced.
+    assert begun == (["writing the first prompt"] if "render.max_length" in changes else [])
 
 
 @pytest.mark.parametrize(("changes", "words"), [

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from adp.trainers.rollouts.rollout_counts import rollout_counts
 from adp.trainers.rollouts.rollout_store import RolloutStore, TrainedRollout, seal_rollouts
 from adp.trainers.run import TrainOptions, train
 from adp_schema.model import Step, Trajectory
@@ -160,6 +161,21 @@ def test_the_same_episode_is_kept_once_and_another_one_beside_it(tmp_path):
     assert json.loads(rows[name].extra or "") == {
         "seed": 3,
         "grpo": {"step": 1, "rewards": {"format": 0.5, "none": None}, "advantage": 0.25},
+    }
+
+
+def test_of_an_episode_that_was_made_again_the_last_one_counts(tmp_path):
+    assert rollout_counts(tmp_path) is None
+    broken = episode("second")
+    broken.trajectory.error_type, broken.trajectory.error_message = "environment", "it fell"
+    RolloutStore(tmp_path).keep([episode("first"), broken])
+    seal_rollouts(tmp_path)
+    assert rollout_counts(tmp_path) == {
+        "episodes": 1,
+        "broken": 1,
+        "errors": {"environment": 1},
+        "error_messages": {"environment": "it fell"},
+        "without_reward": 0,
     }
 
 

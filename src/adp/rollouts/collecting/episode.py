@@ -10,7 +10,7 @@ would meet it.
 When ``max_seconds`` run out, it matters who used them. The agent did when its turns were answered:
 the episode is truncated. While one request to the policy or one call of the environment has taken
 more than half of the time, nothing is known about the agent: the episode broke, with the reason
-`TIMEOUT`.
+`TIMEOUT`. Judging has as much time of its own.
 """
 
 from __future__ import annotations
@@ -255,18 +255,31 @@ class RunningEpisode:
         results: dict[str, Any]
         dropped: dict[str, str] = {}
         try:
-            given = await guarded(ENVIRONMENT, self._environment.score, trajectory)
+            given = await self._score(trajectory)
             verdict = checked(ENVIRONMENT, checked_verdict, given)
         except UsageError as error:
             results = {"error_type": ENVIRONMENT, "error_message": f"scoring: {error}"}
         except BrokenEpisodeError as broken:
             results = {"error_type": broken.kind, "error_message": f"scoring: {broken}"}
+            if broken.stop == TIMEOUT:
+                results["stop_reason"] = TIMEOUT
         else:
             results, dropped = checked(ENVIRONMENT, verdict_columns, verdict)
         for name, value in results.items():
             setattr(trajectory, name, value)
         mend_columns(trajectory, dropped)
         return trajectory
+
+    async def _score(self, trajectory: Trajectory) -> Any:
+        """What the environment says; a judge that never returns costs one episode, not the run."""
+        limit = self._limits.max_seconds
+        try:
+            async with asyncio.timeout(limit):
+                return await guarded(ENVIRONMENT, self._environment.score, trajectory)
+        except TimeoutError:
+            self._waits = (ENVIRONMENT, time.monotonic())  # it may still be under way
+            text = f"it took more than {limit:g} s, as long as the episode may take (max_seconds)"
+            raise BrokenEpisodeError(ENVIRONMENT, text, TIMEOUT) from None
 
     async def _play(self) -> dict[str, Any]:
         columns = None

@@ -26,7 +26,16 @@ class UnreadableError(ValueError):
 
 
 class NoAnswerError(UnreadableError):
-    """No answer came; the message says why, in a few words."""
+    """No answer came; the message says why, in a few words.
+
+    Args:
+        reason: the few words.
+        detail: why, in a sentence.
+    """
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        self.detail = detail
+        super().__init__(reason)
 
 
 class GaveUpError(AdpError):
@@ -36,13 +45,18 @@ class GaveUpError(AdpError):
         who: who was asked.
         reasons: why each answer could not be used.
         unreachable: whether no answer came at all.
+        detail: why the last one did not come, in a sentence.
     """
 
-    def __init__(self, who: str, reasons: Sequence[str], *, unreachable: bool) -> None:
+    def __init__(
+        self, who: str, reasons: Sequence[str], *, unreachable: bool, detail: str = ""
+    ) -> None:
         self.who, self.unreachable = who, unreachable
         counts = {reason: reasons.count(reason) for reason in dict.fromkeys(reasons)}
         listed = ", ".join(f"{reason} {count}" for reason, count in counts.items())
-        super().__init__(f"the {who} gave no answer that can be used in {len(reasons)}: {listed}")
+        tries = f"{len(reasons)} tries" if len(reasons) != 1 else "1 try"
+        why = f" ({detail})" if detail else ""
+        super().__init__(f"the {who} gave no answer that can be used in {tries}: {listed}{why}")
 
 
 def seed_of(*parts: object) -> int:
@@ -89,7 +103,7 @@ class Asking:
         if who not in self.models:
             raise UsageError(f"the {who} is asked, and there is none; give --{who} a policy")
         reasons: list[str] = []
-        answered = False
+        answered, detail = False, ""
         for number in range(self.tries):
             messages = _messages(name, facts, reasons[-1] if answered and reasons else None)
             seed = seed_of(self.seed, name, number)
@@ -99,12 +113,13 @@ class Asking:
                 result = read(text)
             except UnreadableError as error:
                 answered = answered or not isinstance(error, NoAnswerError)
+                detail = getattr(error, "detail", "") or detail
                 reasons.append(str(error))
                 self.note(who, str(error), text)
             else:
                 self.words[name] = _cut(text)
                 return result
-        raise GaveUpError(who, reasons, unreachable=not answered)
+        raise GaveUpError(who, reasons, unreachable=not answered, detail=detail)
 
     async def _answer(self, who: str, request: Request) -> str:
         try:
@@ -112,7 +127,7 @@ class Asking:
         except (UsageError, MissingExtraError):
             raise
         except (InfrastructureError, AgentLimitError) as error:
-            raise NoAnswerError(no_answer(error)) from error
+            raise NoAnswerError(no_answer(error), str(error)) from error
         except BaseException as error:
             if stops(error):
                 raise

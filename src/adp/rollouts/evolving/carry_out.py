@@ -12,10 +12,10 @@ from adp.rollouts.collecting.episode import run_episode
 from adp.rollouts.collecting.limits import Limits
 from adp.rollouts.collecting.recorder import ENVIRONMENT, INFRASTRUCTURE, About, Recorder
 from adp.rollouts.environment import AsyncEnvironment, Environment
-from adp.rollouts.evolving.asking import Asking, GaveUpError, seed_of
+from adp.rollouts.evolving.asking import JUDGE, Asking, GaveUpError, seed_of
 from adp.rollouts.evolving.continuing import Continuing
 from adp.rollouts.evolving.correctness import Correctness, judge_trajectory
-from adp.rollouts.evolving.lineage import NOT_MADE, UNCHANGED, Derivation, mark, note_kept
+from adp.rollouts.evolving.lineage import NOT_MADE, UNCHANGED, Derivation, hint_of, mark, note_kept
 from adp.rollouts.evolving.operator import Change, Operator, ParentRun, UnchangedError
 from adp.rollouts.evolving.settings import EvolveSettings
 from adp.rollouts.plugin_errors import error_text, stops
@@ -92,7 +92,7 @@ class Evolver:
             author = operator.asks[-1] if operator.asks else None
             trajectory = await self.run(change, about, asking, author)
             same = note_kept(trajectory, parent, change, operator.name)
-            more = {"kept_turns": change.kept, "same_results": same}
+            more = {"kept_turns": change.kept, "same_results": same, **hint_of(trajectory, change)}
             origin = replace(origin, more=more)
         return await self.judged(trajectory, about, origin, asking)
 
@@ -120,11 +120,17 @@ class Evolver:
     async def judged(
         self, trajectory: Trajectory, about: About, origin: Derivation, asking: Asking
     ) -> Trajectory:
-        """Judge a trajectory, and write down where it comes from."""
+        """Judge a trajectory, and write down where it comes from.
+
+        One whose judge could not be reached is broken, so that it is judged when it can be.
+        """
         verdict: Correctness | None = None
         if trajectory.error_type is None and about.task is not None:
             verdict = await judge_trajectory(trajectory, about.task, self.settings.correct, asking)
         mark(trajectory, origin, asking, verdict)
+        if verdict is not None and verdict.unreachable is not None:
+            trajectory.error_type, trajectory.stop_reason = INFRASTRUCTURE, JUDGE
+            trajectory.error_message = verdict.unreachable
         return trajectory
 
     def asking(self, seed: int) -> Asking:

@@ -50,7 +50,7 @@ class Continuing:
         seeded = replace(request, seed=turn_seed(self.seed, number))
         opening = self.opening if number == len(self.turns) else None
         if opening is not None:
-            note = {"role": "user", "content": f"{prompt('opening')}\n{opening}"}
+            note = {"role": "user", "content": hint_message(opening)}
             seeded = replace(seeded, messages=[*request.messages, note])
         acted = await self._usable(seeded, view)
         return acted if opening is None else replace(acted, turn=opened(acted.turn, opening))
@@ -86,6 +86,11 @@ class Continuing:
     async def close(self) -> None:
         """Free what the actor holds."""
         await self.actor.close()
+
+
+def hint_message(opening: str) -> str:
+    """The message that asks the policy to begin its thought with given words."""
+    return f"{prompt('opening')}\n{opening}"
 
 
 def opened(turn: Turn, opening: str) -> Turn:

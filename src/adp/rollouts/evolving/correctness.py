@@ -44,11 +44,14 @@ class Correctness:
         correct: whether it is; None when nobody can say.
         quality: 1 or 0, or the best F1.
         facts: who said so, and in which words; JSON.
+        unreachable: why the judge gave no answer at all, where it did not; so it can be asked
+            later.
     """
 
     correct: bool | None
     quality: float
     facts: dict[str, Any] = field(default_factory=dict)
+    unreachable: str | None = None
 
 
 def rule_of(rule: Rule, task: Task) -> Rule:
@@ -113,7 +116,8 @@ async def _by_judge(
     try:
         correct = await asking.ask(JUDGE, "judge_math", text, read_verdict)
     except GaveUpError as error:
-        return Correctness(None, 0.0, {**facts, "why": str(error)})
+        unreachable = str(error) if error.unreachable else None
+        return Correctness(None, 0.0, {**facts, "why": str(error)}, unreachable)
     return Correctness(correct, float(correct), {**facts, "words": asking.words["judge_math"]})
 
 

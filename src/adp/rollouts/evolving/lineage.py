@@ -11,6 +11,8 @@
 | verdict | who said that it is right, and in which words |
 | words | what refiner and analyser said |
 | bad_answers | the answers that could not be used: who, why, and the text |
+| hint | of a hint: ``step``, the step whose thought it opened, and ``message``, what the policy \
+read before it as the user's last message, which is no step |
 | kept_turns, same_results | turns of the parent that it begins with, and whether they brought the \
 same again |
 """
@@ -24,6 +26,7 @@ from typing import Any
 
 from adp.core.json_values import json_object
 from adp.rollouts.evolving.asking import Asking
+from adp.rollouts.evolving.continuing import hint_message
 from adp.rollouts.evolving.correctness import Correctness
 from adp.rollouts.evolving.operator import Change, ParentRun
 from adp.rollouts.evolving.recorded import (
@@ -124,6 +127,14 @@ def note_kept(trajectory: Trajectory, parent: ParentRun, change: Change, operato
     again = [tuple(seen.text or "" for seen in step.observations) for step in steps[: change.kept]]
     results = [step.results for step in parent.steps[: change.kept]]
     return len(again) == change.kept and again == results
+
+
+def hint_of(trajectory: Trajectory, change: Change) -> dict[str, Any]:
+    """Where the hint of a change stood, and its message; empty when the policy read none."""
+    after = agent_steps(trajectory)[len(change.turns) :]
+    if change.opening is None or not after:
+        return {}
+    return {"hint": {"step": after[0].step, "message": hint_message(change.opening)}}
 
 
 def _link_step(trajectory: Trajectory) -> int | None:

@@ -46,6 +46,7 @@ class EvolveReport:
         operators: counts by operator.
         solved: tasks with a right trajectory after each round; the first one is before round 1.
         bad_answers: answers that could not be used: who gave them and why, and how many.
+        unjudged: why it is not known of trajectories whether they are right, and of how many.
         failures: what broke: the commonest sentences, and how many.
         made_now: entries of this call.
         seconds: wall time of the call.
@@ -59,6 +60,7 @@ class EvolveReport:
     operators: dict[str, OperatorCounts] = field(default_factory=dict)
     solved: list[int] = field(default_factory=list)
     bad_answers: Counter[str] = field(default_factory=Counter)
+    unjudged: Counter[str] = field(default_factory=Counter)
     failures: Counter[str] = field(default_factory=Counter)
     made_now: int = 0
     seconds: float = 0.0
@@ -93,6 +95,7 @@ class EvolveReport:
             "operators": {name: vars(counts) for name, counts in self.operators.items()},
             "solved_by_round": self.solved,
             "bad_answers": dict(self.bad_answers.most_common()),
+            "not_judged": dict(self.unjudged.most_common()),
             "failures": dict(self.failures.most_common()),
             "made_now": self.made_now,
             "seconds": round(self.seconds, 3),
@@ -127,6 +130,9 @@ def _count(report: EvolveReport, entry: BufferEntry) -> None:
     name = str(entry.lineage.get("operator"))
     if entry.is_failed:
         report.failures[f"{name}: {entry.error_message or entry.error_type}"] += 1
+    elif entry.is_member and entry.lineage.get("correct") is None:
+        verdict = entry.lineage.get("verdict") or {}
+        report.unjudged[str(verdict.get("why") or "nobody says whether it is right")] += 1
     if name == INITIAL:
         report.initial += 1
         return

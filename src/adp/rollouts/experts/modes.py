@@ -39,10 +39,17 @@ from adp.rollouts.turns import Turn
 from adp_schema.errors import UsageError
 from adp_schema.model import Task
 
-NO_EXPERT = (
-    "the mode '{mode}' needs an expert, and there is none: the environment has no expert_turn(), "
-    "and the task neither gold_trajectory nor expected_calls"
-)
+
+def no_expert(mode: str) -> str:
+    """The sentence for a task that nobody knows how to do."""
+    alone = mode == "ground_truth"
+    return (
+        f"the {'policy' if alone else 'mode'} '{'expert' if alone else mode}' needs an expert who "
+        "knows the next step; this environment has none (toolworld has), and the task no reference "
+        "run to follow (gold_trajectory or expected_calls): choose another "
+        f"{'policy' if alone else 'mode'}, or tasks with a reference run"
+    )
+
 
 UNREAD = "; what this task has holds no call that can be read"
 
@@ -96,7 +103,7 @@ class Assistance:
             return None
         given = task is not None and (task.gold_trajectory or task.expected_calls)
         unread = given and settings.expert != "environment"
-        return NO_EXPERT.format(mode=settings.mode) + (UNREAD if unread else "")
+        return no_expert(settings.mode) + (UNREAD if unread else "")
 
 
 @dataclass
@@ -175,7 +182,7 @@ class AssistedActor:
             errors=self.settings.errors,
         )
         if expert is None:
-            raise UsageError(NO_EXPERT.format(mode=self.settings.mode))
+            raise UsageError(no_expert(self.settings.mode))
         return expert
 
     @property

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Literal
 
 from adp.rollouts.environment import Settings
-from adp.rollouts.experts.modes import NO_EXPERT, Assistance
+from adp.rollouts.experts.modes import Assistance, no_expert
 from adp.rollouts.experts.reference_run import gold_of
 from adp.rollouts.experts.settings import AssistSettings
 from adp.rollouts.policy import PolicyKind, Request
@@ -54,7 +54,7 @@ class ExpertPolicy:
         """
         gold = gold_of(request.task)
         if not gold:
-            raise UsageError(NO_EXPERT.format(mode="ground_truth"))
+            raise UsageError(no_expert("ground_truth"))
         roles = [message.get("role") for message in request.messages]
         number = max(roles.count("user") - 1, 0)
         count = 0

@@ -27,6 +27,8 @@ LARGEST = 16 << 20
 
 _LISTS = ("result", "results", "docs", "documents", "data")
 _WAIT = 0.5
+_REFUSES_QUERY = (400, 413, 422)
+"""Statuses that are about the query; others are about the server or its address."""
 
 
 class RemoteDocuments:
@@ -46,6 +48,8 @@ class RemoteDocuments:
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise UsageError(f"'{url}' is no address of a search server, such as http://HOST:PORT")
         self._url = url.rstrip("/") + "/search"
+        # Without a name and a password that stand before the host.
+        self._shown = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
         self._retries = retries
         self._timeout = timeout
 
@@ -56,6 +60,12 @@ class RemoteDocuments:
             ToolError: it refuses the query, or takes too long.
             InfrastructureError: it fails, or its answer cannot be read.
         """
+        try:
+            return self._search(query, limit)
+        except InfrastructureError as error:
+            raise InfrastructureError(error.kind, f"{self._shown}: {error}") from error
+
+    def _search(self, query: str, limit: int) -> Sequence[tuple[Document, float]]:
         body = json.dumps({"query": query, "top_n": limit}).encode("ascii")
         for tries in range(self._retries + 1):
             try:
@@ -69,9 +79,11 @@ class RemoteDocuments:
                 if status < 400:
                     return documents_of(content, limit)
                 reply = content[:LONGEST_REASON].decode("utf-8", "replace")
-                if status < 500 and status not in (408, 429):
+                if status in _REFUSES_QUERY:
                     raise ToolError(f"the search server refuses: {reply}", ErrorType.INVALID_ARGS)
                 reason = f"the search server fails with HTTP {status}: {reply}"
+                if status < 500 and status not in (408, 429):
+                    break
             if tries < self._retries:
                 time.sleep(_WAIT * 2**tries)
         raise InfrastructureError("search_server", reason)

@@ -6,17 +6,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from adp.rollouts.plugin_errors import error_text, stops
 from adp.rollouts.spec import checked, read_spec
 from adp.trainers.config_methods import GrpoSection
-from adp.trainers.rewards import check_weights, is_code, user_reward
+from adp.trainers.reward_numbers import reward_numbers
+from adp.trainers.rewards import NAMES, check_weights, is_code, user_reward
 from adp.trainers.rollouts.reward import (
     ROLLOUT_REWARDS,
     FinishedRollout,
     RewardStage,
     RolloutReward,
 )
-from adp_schema.errors import AdpError, TrainingError, UsageError
+from adp_schema.errors import UsageError
 
 DEFAULT = ("environment",)
 """Rewards where none are named."""
@@ -39,6 +39,11 @@ def rollout_reward(text: str) -> RolloutReward:
     first = rest.partition(",")[0]
     spec = f"{name}:name={rest}" if colon and "=" not in first else text
     name, given = read_spec(spec)
+    if name in NAMES and name not in ROLLOUT_REWARDS:
+        raise UsageError(
+            f"the reward {name} is of single answers; in an environment take environment, or a "
+            "scorer, such as scorer:answer"
+        )
     kind = ROLLOUT_REWARDS.get(name)
     return kind.make(checked(kind, f"reward '{name}'", given))
 
@@ -76,9 +81,12 @@ def _function(name: str, zero: bool, folder: Path) -> RewardFunction:
         scores: list[float | None] = [None] * len(rollout)
         if unbroken:
             columns = {key: _taken(value, unbroken, len(rollout)) for key, value in given.items()}
-            values = _called(name, function, [rollout[i] for i in unbroken], stage[0], columns)
+            seen = [rollout[i] for i in unbroken]
+            values = reward_numbers(
+                name, lambda: function(seen, stage[0], columns), len(seen), "episodes"
+            )
             for place, value in zip(unbroken, values, strict=True):
-                scores[place] = None if value is None else float(value)
+                scores[place] = value
         if zero:
             return [
                 0.0 if score is not None and item.trajectory.truncated else score
@@ -96,40 +104,6 @@ def _taken(value: Any, places: Sequence[int], count: int) -> Any:
     if isinstance(value, list) and len(value) == count:
         return [value[place] for place in places]
     return value
-
-
-def _called(
-    name: str,
-    function: Callable[..., Any],
-    rollouts: Sequence[FinishedRollout],
-    stage: RewardStage,
-    columns: dict[str, Any],
-) -> list[float | None]:
-    try:
-        values = list(function(rollouts, stage, columns))
-    except AdpError:
-        raise
-    except BaseException as error:
-        if stops(error):
-            raise
-        raise TrainingError(f"the reward {name} failed: {error_text(error)}") from error
-    if len(values) != len(rollouts):
-        raise TrainingError(
-            f"the reward {name} gave {len(values)} numbers for {len(rollouts)} episodes; it must "
-            "give one for each, or None where it does not apply"
-        )
-    wrong = [value for value in values if value is not None and not _is_number(value)]
-    if wrong:
-        raise TrainingError(f"the reward {name} gave {wrong[0]!r}, which is no number and not None")
-    return values
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return not isinstance(value, str)
 
 
 def _of_registry(made: RolloutReward) -> Callable[..., Any]:

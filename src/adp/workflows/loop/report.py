@@ -23,7 +23,7 @@ from adp.workflows.report_page.drawing import (
     small_ticks,
 )
 from adp.workflows.report_page.model import Row, Section, TextTable, Tile, table
-from adp.workflows.report_page.words import MISSING, name, number, percent
+from adp.workflows.report_page.words import MISSING, name, number, percent, percents
 from adp_schema.errors import MissingExtraError
 
 if TYPE_CHECKING:
@@ -187,16 +187,19 @@ def _values(record: StageRecord) -> str:
 def _cell(figure: Mapping[str, Any] | None, shown: Shown) -> str:
     if figure is None:
         return MISSING
-    form = percent if shown.share else _amount
-    text = form(figure["value"])
+    text = percent(figure["value"]) if shown.share else _amount(figure["value"])
     if figure["low"] is None or figure["high"] is None:
         return text
-    # Nothing of what is shown can be less than 0.
-    return f"{text} ({form(max(figure['low'], 0))} to {form(figure['high'])})"
+    low = max(figure["low"], 0)  # nothing of what is shown can be less than 0
+    high = figure["high"]
+    interval = percents(low, high) if shown.share else f"{_amount(low)} to {_amount(high)}"
+    return f"{text} ({interval})"
 
 
 def _amount(value: float | None) -> str:
-    return MISSING if value is None else f"{value:,.2f}"
+    if value is None:
+        return MISSING
+    return f"{value:,.2f}" if abs(value) < 100 else f"{value:,.0f}"
 
 
 def _train_row(record: StageRecord) -> Row:
@@ -205,7 +208,7 @@ def _train_row(record: StageRecord) -> Row:
     return (
         *(number(record.round), name(record.stage), method, _values(record)),
         *(number(counts.get(key)) for key in ("rows", "trained_tokens", "steps")),
-        name(record.line, 100),
+        name(record.line, 100).replace("->", "→"),  # a browser breaks a line behind a hyphen
     )
 
 
@@ -283,7 +286,7 @@ def _draw_line(axes: Axes, label: str, points: Sequence[_Point], colour: str) ->
         ends = [point.low, point.high]
         axes.plot([point.place] * 2, ends, color=colour, linewidth=2, alpha=0.5)
     values = [point.value for point in points]
-    axes.plot(places, values, color=colour, marker="o", markersize=5, linewidth=1.8)
+    axes.plot(places, values, color=colour, marker="o", markersize=5, linewidth=1.8, clip_on=False)
     if label:
         axes.annotate(f" {label}", (places[-1], values[-1]), color=INK, **font(10))
 

@@ -7,17 +7,21 @@ length of reasoning, of which less is better.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from adp.eval.scorer import Figure
 from adp.workflows.report_eval.model import EvaluatedRun, RadarAxis
-from adp_schema.errors import UsageError, unknown_name
+from adp_schema.errors import UsageError
 
 FEWEST, MOST = 3, 12
 """Axes of a profile."""
 
 _LESS = ":less"
+_NEAR = 3
+"""Figures that are named in the place of an unknown one."""
+
 _DEFAULT = (
     ("correctness", ("et_agent.headline", "et_agent.accuracy", "efficiency.correctness")),
     ("efficiency", ("et_agent.efficiency", "efficiency.efficiency")),
@@ -86,13 +90,28 @@ def _wanted(text: str, known: Collection[str]) -> _Wanted:
 def _axis(wanted: _Wanted, runs: Sequence[EvaluatedRun], *, strict: bool) -> RadarAxis:
     figures = [_figure(run, wanted.figure) for run in runs]
     if strict and not any(figures):
-        known = {name for run in runs for name, _ in _named(run)}
-        raise UsageError(unknown_name("figure of these runs", wanted.figure, sorted(known)))
+        raise UsageError(_unknown(wanted.figure, {name for run in runs for name, _ in _named(run)}))
     known_figures = [figure for figure in figures if figure is not None]
     values = [None if figure is None else figure.value for figure in figures]
     share = not wanted.less and all(_is_share(figure) for figure in known_figures)
     places = tuple(_places(values, share=share, less=wanted.less))
     return RadarAxis(wanted.label, wanted.figure, wanted.less, share, tuple(values), places)
+
+
+def _unknown(figure: str, known: Collection[str]) -> str:
+    """The sentence for a figure that no run has: near ones, and where all of them are."""
+    names = sorted(known)
+    # The name may be right and its scorer wrong, or the other way round.
+    metric = figure.rpartition(".")[2].lower()
+    near = [name for name in names if metric == name.lower().rpartition(".")[2]]
+    near += difflib.get_close_matches(figure, names, n=_NEAR)
+    near += [name for name in names if metric and metric in name.lower()]
+    listed = list(dict.fromkeys(near))[:_NEAR]
+    hint = f"did you mean {' or '.join(listed)}? All" if listed else "all"
+    return (
+        f"--radar: these runs have no figure '{figure}'; {hint} stand in the section Scores of the "
+        "report without --radar, and adp score computes others"
+    )
 
 
 def _figure(run: EvaluatedRun, name: str) -> Figure | None:

@@ -15,15 +15,17 @@ from adp.workflows.report_page.drawing import (
     draw_plot,
     drawable,
     run_legend,
-    short_label,
 )
-from adp.workflows.report_page.words import percent
+from adp.workflows.report_page.label_lines import label_lines
+from adp.workflows.report_page.words import name, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _RINGS = (0.25, 0.5, 0.75, 1.0)
 _HEIGHT = 330
+_LABEL, _LABEL_LINES, _LINE = 22, 3, 12
+"""Characters of a line of a label, lines of it, and the height of one in points."""
 
 
 def radar_plot(axes_of: Sequence[RadarAxis], runs: Sequence[EvaluatedRun]) -> Plot | None:
@@ -70,12 +72,14 @@ def _web(axes: Axes, axes_of: Sequence[RadarAxis], angles: Sequence[float]) -> N
         across, up = _point(angle, 1.08)
         side = "center" if abs(across) < 0.05 else ("left" if across > 0 else "right")
         level = "bottom" if up > 0.95 else ("top" if up < -0.95 else "center")
-        words = drawable(short_label(axis.label))
-        axes.text(across, up, words, ha=side, va=level, color=INK, **font(10))
+        lines = label_lines(drawable(name(axis.label)), _LABEL, _LABEL_LINES)
+        axes.text(across, up, "\n".join(lines), ha=side, va=level, color=INK, linespacing=1.1,
+                  **font(10))  # fmt: skip
         if known := [value for value in axis.values if value is not None]:
             best = min(known) if axis.less else max(known)
-            words = f"best {_value(axis, best)}"
-            axes.annotate(words, (across, up), xytext=(0, -11 if up < 0.95 else 12),
+            more = _LINE * (len(lines) - 1)
+            down = {"bottom": 12 + more, "top": -11 - more, "center": -11 - more / 2}[level]
+            axes.annotate(f"best {_value(axis, best)}", (across, up), xytext=(0, down),
                           textcoords="offset points", ha=side, va=level, color=MUTED,
                           **font(8))  # fmt: skip
     axes.set_aspect("equal")

@@ -103,11 +103,16 @@ def test_the_defaults_are_those_of_et_agents_training():
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("initial=0", "initial: Input should be greater than or equal to 1"),
-        ("probability=2", "probability: Input should be less than or equal to 1"),
+        ("initial=0", "initial must be a whole number, 1 or more, not 0"),
+        ("probability=2", "probability must be a number from 0 to 1, not 2"),
+        ("initial=two", "--branching: initial must be a whole number, 1 or more, not 'two'$"),
+        ("initial=null", "initial must be a whole number, 1 or more, not null"),
+        ("call_limit=x", "call_limit must be null or a whole number, 0 or more, not 'x'"),
+        ("probability=nan", "probability must be a number from 0 to 1, not 'nan'"),
+        ("entropy_weight=nan", "entropy_weight must be a number, not 'nan'"),
         ("beams=3", "unknown setting 'beams'; did you mean beam"),
-        ("4", "'4' in 'arpo:4' is not key=value"),
-        ("without_fork=maybe", "without_fork: Input should be 'skip' or 'replay'"),
+        ("4", "--branching: '4' is neither arpo nor key=value"),
+        ("without_fork=maybe", "without_fork must be skip or replay, not 'maybe'"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_sentence(text, reason):

@@ -27,7 +27,7 @@ class BranchingSettings(Settings):
     """One more than the branches that an attempt may bring at one turn; 1: it never branches."""
     probability: float = Field(default=0.5, ge=0, le=1)
     """Chance of a branch where the model is as sure as at its first turn."""
-    entropy_weight: float = 0.2
+    entropy_weight: float = Field(default=0.2, allow_inf_nan=False)
     """How much of a rise of the entropy is added to that chance."""
     call_limit: int | None = Field(default=6, ge=0)
     """A turn that asks for more calls than these ends its attempt; null: there is no limit."""
@@ -74,6 +74,8 @@ def read_branching(text: str) -> BranchingSettings:
         UsageError: a setting is unknown, or a value is wrong.
     """
     text = text.strip()
+    if text != NAME and "=" not in text:
+        raise UsageError(f"--branching: {text!r} is neither {NAME} nor key=value,...")
     if text != NAME and not text.startswith(f"{NAME}:"):
         text = f"{NAME}:{text}"
     given: dict[str, Any] = read_spec(text)[1]
