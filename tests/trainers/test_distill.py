@@ -432,6 +432,8 @@ def test_the_command(
     text = capsys.readouterr().out
     assert "9 prompts, each before a step of the store" in text
     assert "beta 1, 100 % of the steps on what the model writes itself" in text
+    assert main([*words, "--dry-run", "--set=distill.lmbda=0", *short]) == 0
+    assert "\n9 rows: " in capsys.readouterr().out
     assert main([*words, "--dry-run", "--json", "--set=distill.lmbda=0", *short]) == 0
     plan = json.loads(capsys.readouterr().out)["plan"]
     assert (plan["rows"], plan["steps"]) == (9, 2)

@@ -56,7 +56,8 @@ def say_plan(config: TrainConfig, plan: TrainingPlan) -> None:
         )
     else:
         share = f"{100 * plan.trained / plan.tokens:.1f} %" if plan.tokens else "none"
-        packed = f" in {plan.sequences:,} packs" if plan.sequences != plan.rows else ""
+        joined = config.training.packing and plan.sequences != plan.rows
+        packed = f" in {plan.sequences:,} packs" if joined else ""
         say(
             f"{counted(plan.rows, 'row')}{packed}: {plan.tokens:,} tokens, {plan.trained:,} of "
             f"them trained ({share}); the longest row has {plan.longest:,}"

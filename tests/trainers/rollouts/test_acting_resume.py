@@ -125,8 +125,9 @@ def wait_for_step(path: Path, step: int) -> None:
     """Wait until the log has this step."""
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
-        lines = path.read_text().splitlines() if path.exists() else []
-        if any(f'"step": {step},' in line for line in lines):
+        # The last line may be half written.
+        lines = path.read_text().split("\n")[:-1] if path.exists() else []
+        if any(json.loads(line).get("step") == step for line in lines):
             return
         time.sleep(0.02)
     raise AssertionError(f"no step {step} in {path}")
