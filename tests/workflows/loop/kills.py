@@ -74,10 +74,19 @@ def kill_in(process: subprocess.Popen[bytes], record: Path, delay: float) -> boo
     return not ended
 
 
-def check_kills(words: list[str], folder: Path, kills: int, seed: int) -> dict[str, str]:
+def check_kills(
+    words: list[str], folder: Path, kills: int, seed: int, surely: tuple[str, ...] = ()
+) -> dict[str, str]:
     """Run a loop undisturbed, and with kills in random stages at random moments of each.
 
     Each kill hits a run that goes on with what the one before has left.
+
+    Args:
+        words: the loop.
+        folder: for both runs.
+        kills: how many there are.
+        seed: seed of stages and moments.
+        surely: stages of which one each of the kills is, by their names.
 
     Returns:
         What both made.
@@ -87,7 +96,9 @@ def check_kills(words: list[str], folder: Path, kills: int, seed: int) -> dict[s
     draw = random.Random(seed)
     stages = rows(whole)
     count = 0
-    for number in sorted(draw.choices(range(len(stages)), k=kills)):
+    fixed = [number for number, stage in enumerate(stages) if stage["stage"] in surely]
+    assert len(fixed) == len(surely)
+    for number in sorted(fixed + draw.choices(range(len(stages)), k=kills - len(fixed))):
         stage = stages[number]
         record = out / "records" / f"round-{stage['round']}" / f"{stage['stage']}.json"
         # A stage that was begun before is gone on with after some seconds of loading libraries.

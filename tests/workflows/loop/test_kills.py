@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 import pytest
 
 pytest.importorskip("trl", reason="needs the train extra")
 
+from adp.rollouts.evolving.lineage import lineage_of
+from adp_schema.store import Store
 from tests.workflows.loop.kills import check_kills
 
 pytestmark = [pytest.mark.train, pytest.mark.slow]  # minutes: each run loads torch anew
@@ -28,9 +31,15 @@ def test_m3(tmp_path):
 
 def test_et_agent(tmp_path):
     words = ["et_agent", "--set", "scale=smoke", "--set", REWARDS, "--allow-python"]
-    made = check_kills(words, tmp_path, 5, random.randrange(1 << 32))
-    assert len({made[f"round-{number}.grpo"] for number in (1, 2, 3)}) == 3
-    assert len({made[f"round-{number}.rollouts"] for number in (1, 2, 3)}) == 3
+    made = check_kills(words, tmp_path, 5, random.randrange(1 << 32), surely=("flywheel",))
+    assert len({made[f"round-{number}.grpo"] for number in (2, 3, 4)}) == 3
+    assert len({made[f"round-{number}.rollouts"] for number in (2, 3, 4)}) == 3
+    assert made["round-1.rft"] != made["round-2.grpo"]
+    flywheel = Store.open(str(tmp_path / "killed" / "round-1" / "flywheel"))
+    operators = Counter(lineage_of(row.extra)["operator"] for row in flywheel.trajectories())
+    # Nothing is right, so three operators work on each of the 4 questions.
+    names = ("initial", "step_refine", "step_hint", "trajectory_hint")
+    assert operators == dict.fromkeys(names, 4)
 
 
 def test_toolworld(tmp_path):
