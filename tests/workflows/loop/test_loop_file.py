@@ -84,6 +84,14 @@ def test_nothing_in_a_text_is_evaluated(text):
 # ---- the file ------------------------------------------------------------------------------------
 
 
+GRPO = {"method": "grpo", "env": "calculator", "tasks": "train:2"}
+
+
+def grpo(**section):
+    training = {"per_device_train_batch_size": 8, "gradient_accumulation_steps": 1}
+    return {**GRPO, "config": {"training": training, "grpo": section}}
+
+
 @pytest.mark.parametrize(
     ("plain", "words"),
     [
@@ -112,6 +120,17 @@ def test_nothing_in_a_text_is_evaluated(text):
         ),
         (loop({"train": {"method": "sft", "config": {"lora": {"rank": 4}}}}), "rank is not known"),
         (loop({"train": {"method": "ppo"}}), "method"),
+        (loop({"collect": {**COLLECT, "tasks": "trian:4"}}), "longer_paths, not 'trian'"),
+        (loop({"collect": {**COLLECT, "tasks": "no.jsonl"}}), "no file or store 'no.jsonl'"),
+        (
+            loop({"eval": {"suite": "toolworld", "policy": "expert", "tasks": "tset:2"}}),
+            "longer_paths, not 'tset'",
+        ),
+        (loop({"train": {**GRPO, "env": "calculatr"}}), "did you mean calculator"),
+        (loop({"train": {**GRPO, "tasks": "trian:2"}}), "there is no split 'trian'"),
+        (loop({"train": grpo(rewards=["enviroment"])}), "did you mean environment"),
+        (loop({"train": grpo(num_generations=3)}), "does not divide the 8 answers"),
+        (loop({"collect": COLLECT}, model="./no_model"), "there is no folder ./no_model"),
         (loop({"export": {"store": "x", "to": "trl-sfft"}}), "trl-sft"),
         (loop({"collect": COLLECT}, variables={"seed": 1}), "cannot be called seed"),
         (loop({"collect": COLLECT}, scales={"small": {"n": 1}}), "unknown variable 'n'"),

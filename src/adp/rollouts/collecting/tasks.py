@@ -62,6 +62,34 @@ def read_tasks(
     return _generated(match, kind, settings)
 
 
+def check_tasks_text(text: str, kind: EnvironmentKind, settings: Any) -> None:
+    """Check where tasks are to come from, without reading them all.
+
+    Args:
+        text: as for `read_tasks`.
+        kind: the environment.
+        settings: its settings.
+
+    Raises:
+        UsageError: the environment makes no tasks, or none of this split.
+        InputError: there is no such file.
+    """
+    path = Path(text)
+    if is_url(text) or path.is_dir() or path.is_file():
+        return
+    match = _GENERATED.fullmatch(text)
+    if match is None or text.lower().endswith(ENDINGS):
+        raise InputError(
+            f"there is no file or store '{text}'; tasks are a file of tasks, a store, or "
+            "split:count[:seed]"
+        )
+    # Of a split that is there, one task is enough to know it.
+    short = f"{match['split']}:1" if int(match["count"] or 1) else text
+    first = _GENERATED.fullmatch(short)
+    assert first is not None
+    _generated(first, kind, settings)
+
+
 def own_tasks(kind: EnvironmentKind) -> str:
     """What is taken when no tasks are named: some that the environment makes.
 

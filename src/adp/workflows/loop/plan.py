@@ -146,7 +146,12 @@ class _Planner:
 
     def _base(self) -> str:
         model = self.file.model
-        place = self.here / Path(model).expanduser()
+        path = Path(model).expanduser()
+        place = self.here / path
+        if not place.is_dir() and (path.is_absolute() or model.startswith((".", "~"))):
+            raise UsageError(
+                f"model: there is no folder {model}; give that of a model, or a name on the Hub"
+            )
         return str(place) if place.is_dir() else model
 
     def begin(self, number: int, values: dict[str, Any]) -> None:

@@ -12,9 +12,11 @@ from typing import Any
 from adp.core.code_files import attribute_of, no_code
 from adp.core.options import OptionsModel
 from adp.core.progress import Progress, Silent
+from adp.rollouts.collecting.tasks import check_tasks_text
+from adp.rollouts.environment import EnvironmentKind
 from adp_schema.errors import UsageError, unknown_name
 
-_MADE = re.compile(r"(round-\d+|base)(/|$)")
+_MADE = re.compile(r"\b(round-\d+|base)(/|$)")
 """A path that the loop itself makes."""
 
 
@@ -75,6 +77,22 @@ class StageContext:
     def model(self, text: str) -> ModelPlace:
         """The model that a text names: one of this loop, or any other."""
         return self.models.get(text, ModelPlace(text))
+
+    def check_tasks(self, tasks: str | None, env: str, kind: EnvironmentKind, about: Any) -> None:
+        """Check where tasks are to come from, unless the loop itself makes them.
+
+        Args:
+            tasks: a file, a store, or SPLIT:COUNT[:SEED]; None: none are named.
+            env: the environment as it is named.
+            kind: the environment.
+            about: its settings.
+
+        Raises:
+            UsageError: the environment does not make such tasks.
+            InputError: there is no such file.
+        """
+        if tasks is not None and not _MADE.match(tasks) and not _MADE.search(env):
+            check_tasks_text(tasks, kind, about)
 
     def given_path(self, text: str) -> str:
         """A path as it stands in the file of the loop: one that is there is relative to that."""

@@ -111,8 +111,10 @@ def _chosen(
         return choose(scores, most)
     parts = group_names(pool, options.within, "pareto").gather(first)
     if unknown := sorted(set(options.counts) - set(parts.drop_nulls())):
+        known = ", ".join(map(str, sorted(set(parts.drop_nulls()))[:10]))
         raise RecipeError(
-            f"pareto has a count for '{unknown[0]}', and no group has that as {options.within}"
+            f"pareto has a count for '{unknown[0]}', and no group has that as {options.within}; "
+            f"there are {known or 'none'}"
         )
     numbers, distances = np.zeros(len(first), dtype=np.int64), np.full(len(first), np.nan)
     chosen: list[Places] = []

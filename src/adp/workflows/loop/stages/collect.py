@@ -36,7 +36,9 @@ def placed(options: Any, context: StageContext) -> Any:
 
 
 def _check(options: CollectStage, context: StageContext) -> None:
-    placed(options, context).kinds()
+    options = placed(options, context)
+    kind, about, *_ = options.kinds()
+    context.check_tasks(options.tasks, str(options.env), kind, about)
 
 
 def _run(options: CollectStage, context: StageContext, out: Path) -> None:

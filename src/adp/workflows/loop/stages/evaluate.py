@@ -9,7 +9,7 @@ from pathlib import Path
 from adp.eval.eval_options import EvalOptions
 from adp.eval.evaluate import check_suite, failed_bounds, gates, prepare_suite
 from adp.eval.suite import Suite
-from adp.rollouts.spec import read_spec, split_named
+from adp.rollouts.spec import load_environment, read_spec, split_named
 from adp.workflows.loop.ordered_store import write_ordered
 from adp.workflows.loop.stage_kind import StageContext, StageFacts, StageKind
 from adp.workflows.loop.stages.collect import episode_facts, placed, silent
@@ -46,7 +46,11 @@ def _placed(options: EvalStage, context: StageContext) -> EvalStage:
 
 def _check(options: EvalStage, context: StageContext) -> None:
     options = _placed(options, context)
-    check_suite(_suite(options), options.policy, options.options())
+    suite = _suite(options)
+    check_suite(suite, options.policy, options.options())
+    spec, more = split_named(suite.environment)
+    kind, about = load_environment(spec, unsafe_python=options.unsafe_python, **more)
+    context.check_tasks(suite.tasks, str(suite.environment), kind, about)
 
 
 def _run(options: EvalStage, context: StageContext, out: Path) -> None:

@@ -10,11 +10,14 @@ from typing import Any
 from pydantic import Field
 
 from adp.core.options import OptionsModel
+from adp.rollouts.spec import load_environment
 from adp.trainers.config import Method, TrainConfig
 from adp.trainers.config_file import read_config
+from adp.trainers.grpo import check_groups
 from adp.trainers.incompatible import refuse
 from adp.trainers.record import RECORD
 from adp.trainers.rewards import check_python
+from adp.trainers.rollouts.reward_functions import make_rollout_rewards
 from adp.trainers.run import TrainOptions, last_checkpoint, train
 from adp.workflows.loop.hashes import combined, model_hash
 from adp.workflows.loop.stage_kind import (
@@ -94,8 +97,15 @@ def config_of(options: TrainStage, context: StageContext) -> TrainConfig:
 def _check(options: TrainStage, context: StageContext) -> None:
     config = config_of(options, context)
     refuse(config)
-    if config.method == "grpo":
-        check_python(config.grpo, context.allow_python)
+    if config.method != "grpo":
+        return
+    check_python(config.grpo, context.allow_python)
+    check_groups(config)
+    acting = config.grpo.environment
+    if acting is not None:
+        make_rollout_rewards(config.grpo, Path.cwd())
+        kind, about = load_environment(acting.name)
+        context.check_tasks(acting.tasks, acting.name, kind, about)
 
 
 def _model(options: TrainStage, context: StageContext) -> ModelPlace:
@@ -127,6 +137,10 @@ def _facts(options: TrainStage, folder: Path) -> StageFacts:
     result, plan = record["result"], record["plan"]
     counts = {"rows": plan.get("rows"), "steps": result.get("steps")}
     counts["trained_tokens"] = _trained_tokens(folder, record)
+    episodes = result.get("episodes", {})
+    for name in ("broken", "without_reward"):
+        if episodes.get(name):
+            counts[name] = episodes[name]
     for name in ("first_loss", "last_loss", "first_reward", "last_reward"):
         if name in result:
             counts[name] = result[name]
@@ -134,6 +148,9 @@ def _facts(options: TrainStage, folder: Path) -> StageFacts:
     line = f"{counts['steps']:,} steps"
     if f"first_{word}" in result:
         line += f", {word} {result[f'first_{word}']:.4g} -> {result[f'last_{word}']:.4g}"
+    unjudged = episodes.get("broken", 0) + episodes.get("without_reward", 0)
+    if unjudged:
+        line += f", {unjudged:,} of {episodes['episodes']:,} episodes without a reward"
     hashes = {
         name: model_hash(folder / name) for name in ("adapter", "model") if (folder / name).is_dir()
     }
