@@ -370,7 +370,11 @@ _command("reward", "Train a reward model on pairs: a number for a conversation."
 _acting_command("grpo", "Train on the model's own answers or episodes, by rewards (GRPO).")
 
 
-@app.command("ppo", hidden=True)
+@app.command(
+    "ppo",
+    hidden=True,
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+)
 def ppo() -> None:
-    """Say what there is in place of PPO."""
+    """Say what there is in place of PPO, whatever options follow."""
     raise UsageError(f"there is no ppo here: {ABSENT['ppo']}")
