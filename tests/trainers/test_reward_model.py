@@ -128,7 +128,8 @@ def test_the_commands(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(words) == 0
     record = json.loads(capsys.readouterr().out)
     assert (record["method"], record["learning_rate"]) == ("reward", 1e-4)
-    assert main(["train", "ppo"]) == 2
+    for options in ([], ["runs", "--model", "tiny", "-o", "out", "--set", "a=b"]):
+        assert main(["train", "ppo", *options]) == 2
     assert "TRL 1.16 has no PPO" in " ".join(capsys.readouterr().err.split())
     section = ["--set", "evaluate.env=calculator"]
     assert main([*words[:5], "-o", str(tmp_path / "no"), *section]) == 2

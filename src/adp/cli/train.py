@@ -312,7 +312,11 @@ _taught_command("distill", "Train on the probabilities of a teacher (GKD, on-pol
 _acting_command("grpo", "Train on the model's own answers or episodes, by rewards (GRPO).")
 
 
-@app.command("ppo", hidden=True)
+@app.command(
+    "ppo",
+    hidden=True,
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+)
 def ppo() -> None:
-    """Say what there is in place of PPO."""
+    """Say what there is in place of PPO, whatever options follow."""
     raise UsageError(f"there is no ppo here: {ABSENT['ppo']}")
