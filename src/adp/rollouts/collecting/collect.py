@@ -14,7 +14,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from adp.rollouts.collecting.actor import Actor, Alone
 from adp.rollouts.collecting.branching.counts import note_branching
@@ -238,23 +237,8 @@ class _Run:
         count = min(self._settings.concurrency, report.left + report.failed)
         if self._settings.branching is not None:
             count = max(1, count // self._settings.n)  # so many groups run at once
-        writer = asyncio.create_task(self._target.write())
-        workers = [asyncio.create_task(self._worker()) for _ in range(count)]
-        workers.append(asyncio.create_task(self._feed(count)))
-        crew = asyncio.gather(*workers)
-        try:
-            either: set[asyncio.Future[Any]] = {crew, writer}
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-            if not writer.done():
-                crew.result()
-        finally:
-            for worker in workers:
-                worker.cancel()
-            await asyncio.gather(*workers, return_exceptions=True)
-            await asyncio.gather(crew, return_exceptions=True)
-            if not writer.done():
-                await self._target.finish()
-            await writer
+        workers = (self._worker() for _ in range(count))
+        await self._target.written_while(*workers, self._feed(count))
 
     # ---- which episode is next ------------------------------------------------------------
 

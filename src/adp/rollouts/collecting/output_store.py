@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
@@ -32,6 +32,8 @@ _IDENTITY = (
 """Columns that an episode keeps when nothing else of it can be stored."""
 _TOGETHER = 256
 """Trajectories of one append."""
+
+_Made = TypeVar("_Made")
 
 _Group = list[tuple[Any, Trajectory]]
 
@@ -103,6 +105,29 @@ class OutputStore:
                 return
             await asyncio.sleep(min(time.monotonic() - began, _LONGEST_PAUSE))
 
+    async def written_while(self, *work: Coroutine[Any, Any, None]) -> None:
+        """Do all work at once, and append what it hands over.
+
+        When a part of it raises, or the store cannot be written, the other parts are stopped. What
+        was handed over until then is on the disk when this returns.
+
+        Args:
+            work: hands trajectories over.
+        """
+        writer = asyncio.create_task(self.write())
+        crew = asyncio.create_task(together(*work))
+        try:
+            either: set[asyncio.Future[Any]] = {crew, writer}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if not writer.done():
+                crew.result()
+        finally:
+            crew.cancel()
+            await asyncio.gather(crew, return_exceptions=True)
+            if not writer.done():
+                await self.finish()
+            await writer
+
     async def finish(self) -> None:
         """Let `write` return when all is on the disk."""
         await self._queue.put(None)
@@ -142,6 +167,17 @@ class OutputStore:
                 raise
             return self._append_one(tag, unstorable(trajectory, error))
         return (tag, trajectory), True
+
+
+async def together(*work: Coroutine[Any, Any, _Made]) -> list[_Made]:
+    """Do all at once; when a part raises, the others are stopped before it is raised."""
+    tasks = [asyncio.create_task(part) for part in work]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def unstorable(trajectory: Trajectory, error: SchemaError) -> Trajectory:

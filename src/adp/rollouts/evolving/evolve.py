@@ -28,7 +28,7 @@ from adp.rollouts.evolving.report import EvolveReport, make_report
 from adp.rollouts.evolving.run_facts import settle_facts
 from adp.rollouts.evolving.settings import EvolveSettings
 from adp.rollouts.evolving.sources import TaskJob, TaskJobs
-from adp.rollouts.evolving.task_rounds import RoundsOfTasks, together
+from adp.rollouts.evolving.task_rounds import RoundsOfTasks
 from adp.rollouts.policy import Policy
 from adp.stores.locks import holding
 from adp_schema.errors import OutputExistsError, SealedError, UsageError
@@ -189,25 +189,12 @@ class _Run:
 
     async def _all(self) -> None:
         """Let workers do the tasks, and one coroutine write what they bring."""
-        writer = asyncio.create_task(self._target.write())
         waiting = iter(self._source.jobs)
         rounds = RoundsOfTasks(
             self._evolver, self._plan, self._dataset, self._source.store, self._held, self._put
         )
         count = min(self._settings.concurrency, len(self._source.jobs))
-        workers = (self._worker(rounds, waiting) for _ in range(count))
-        crew = asyncio.create_task(together(*workers))
-        try:
-            either: set[asyncio.Future[Any]] = {crew, writer}
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-            if not writer.done():
-                crew.result()
-        finally:
-            crew.cancel()
-            await asyncio.gather(crew, return_exceptions=True)
-            if not writer.done():
-                await self._target.finish()
-            await writer
+        await self._target.written_while(*(self._worker(rounds, waiting) for _ in range(count)))
         self._plan.entries = read_entries(Store.open(str(self._root)))
 
     async def _worker(self, rounds: RoundsOfTasks, waiting: Iterator[TaskJob]) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from adp.core.json_values import json_object
+from adp.rollouts.collecting.output_store import together
 from adp.rollouts.collecting.plan import episode_seed
 from adp.rollouts.collecting.recorder import About
 from adp.rollouts.environment import as_async
@@ -25,19 +25,6 @@ from adp.rollouts.plugin_errors import stops
 from adp.rollouts.turns import Tool
 from adp_schema.model import Trajectory
 from adp_schema.store import Store
-
-_Answer = TypeVar("_Answer")
-
-
-async def together(*work: Coroutine[Any, Any, _Answer]) -> list[_Answer]:
-    """Do all at once; when a part raises, the others are stopped before it is raised."""
-    tasks = [asyncio.create_task(part) for part in work]
-    try:
-        return list(await asyncio.gather(*tasks))
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @dataclass(frozen=True)
