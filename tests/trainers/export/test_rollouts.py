@@ -173,6 +173,8 @@ def test_without_ids_a_model_has_to_be_named(without_ids, tmp_path) -> None:
     with pytest.raises(EmptyResultError, match="not every step has recorded token ids"):
         rows(without_ids, "verl-rollouts", tmp_path / "no", missing_ids="leave_out")
     assert not (tmp_path / "no").exists()
+    with pytest.raises(UsageError, match=r"tinker-datums needs log probabilities .*logprobs=true"):
+        rows(without_ids, "tinker-datums", tmp_path / "no")
     with pytest.raises(EmptyResultError, match="no log probabilities, which tinker-datums needs"):
         rows(without_ids, "tinker-datums", tmp_path / "no", model="tiny")
 

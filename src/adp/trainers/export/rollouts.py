@@ -167,7 +167,7 @@ class RolloutExporter:
         if options.missing_ids == "leave_out":
             raise UnwritableChatError(_NO_IDS)
         if options.missing_ids == "refuse" or item.renderer is None:
-            raise UsageError(_no_ids(run, options))
+            raise UsageError(_no_ids(run, options, self.name if self.needs_logprobs else None))
         rendered = item.renderer.trajectory(run)
         rows = rendered_rows(rendered.rows)
         if not rows:
@@ -179,9 +179,12 @@ class RolloutExporter:
         return rows, False
 
 
-def _no_ids(run: Trajectory, options: RolloutOptions) -> str:
+def _no_ids(run: Trajectory, options: RolloutOptions, exact: str | None) -> str:
+    """What to do where ids are missing; `exact` names an exporter that needs log probabilities."""
     ways = "add --set missing_ids=leave_out to leave such rollouts out"
-    if options.missing_ids == "render":
+    if exact is not None:
+        ways = f"{exact} needs log probabilities too (adp collect, logprobs=true); {ways}"
+    elif options.missing_ids == "render":
         ways = f"name the model whose template renders them (--model MODEL), or {ways}"
     else:
         ways = f"{ways}, or --set missing_ids=render --model MODEL to render them"
