@@ -20,6 +20,10 @@ copy. It is begun anew from another start, whose seed is higher by 1,000, at mos
 was fixed before anything was measured with it, and it is the same for every arm."""
 
 
+HELD_OUT = ("held_out",)
+"""What is measured on after SFT; the study measures on all sets."""
+
+
 def run(work, scale, seed):
     """Run all stages that are not done yet.
 
@@ -37,13 +41,13 @@ def run(work, scale, seed):
     facts["probes"] = once("probes", lambda: stages.probe(work, scale, seed, model, "probes"))
     facts["pairs"] = once("pairs", lambda: pairs(work))
     facts["dpo"] = once("dpo", lambda: train_dpo(work, scale, seed, "dpo", model))
-    facts["after_dpo"] = measure(work, "dpo", "dpo/model")
+    facts["after_dpo"] = measure(work, "dpo", "dpo/model", HELD_OUT)
     facts["control"] = once(
         "control", lambda: train_dpo(work, scale, seed, "control", model, "[sft]")
     )
-    facts["after_control"] = measure(work, "control", "control/model")
+    facts["after_control"] = measure(work, "control", "control/model", HELD_OUT)
     facts["grpo"] = once("grpo", lambda: train_grpo(work, scale, seed, "grpo", model))
-    facts["after_grpo"] = measure(work, "grpo", "grpo/model")
+    facts["after_grpo"] = measure(work, "grpo", "grpo/model", HELD_OUT)
     once("report", lambda: report(work))
     facts["costs"] = dict(work.costs)
     return facts
@@ -209,8 +213,8 @@ def pairs(work):
     return stages.pair_mix(work.path("pairs", "pairs"))
 
 
-def measure(work, name, model):
-    """At temperature 1 on each set of tasks, and greedy on the held-out ones."""
+def measure(work, name, model, sets=stages.SETS):
+    """At temperature 1 on sets of tasks, and greedy on the held-out ones."""
 
     def on(title, tasks, temperature):
         return work.once(
@@ -218,7 +222,7 @@ def measure(work, name, model):
             lambda: stages.evaluate(work, title, model, f"{tasks}.jsonl", temperature),
         )
 
-    facts = {tasks: on(f"{name}-{tasks}", tasks, 1.0) for tasks in stages.SETS}
+    facts = {tasks: on(f"{name}-{tasks}", tasks, 1.0) for tasks in sets}
     return facts | {"greedy": on(f"{name}-greedy", "held_out", 0.0)}
 
 
