@@ -152,7 +152,7 @@ def test_an_expert_helps(run, here):
     done = run("collect", "--env", "calculator", "--policy", "expert", "--tasks", "tasks.jsonl",
                "-o", "other")  # fmt: skip
     assert done.code == 3
-    assert "no task can be done: task 'pow' is left out: the mode 'ground_truth'" in done.err
+    assert "no task can be done: task 'pow' is left out: the policy 'expert'" in done.err
     assert "there is none: the environment has no expert_turn()" in done.err
 
 

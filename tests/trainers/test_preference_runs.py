@@ -162,7 +162,7 @@ def test_grpo_learns_what_is_rewarded(agents, tmp_path, monkeypatch):
     ids, *_ = made._tokenize_prompts([prompt])
     assert made.processing_class.decode(ids[0]) == prompt
     made.train()
-    rewards = logged(made, "rewards/reward/mean")
+    rewards = logged(made, "rewards/small_ids:reward/mean")
     assert sum(rewards[-3:]) / 3 > sum(rewards[:3]) / 3 + 0.1
 
 

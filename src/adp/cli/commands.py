@@ -33,7 +33,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "tokens": ("adp.cli.tokens:tokens", "Count the tokens of a store, and those trained."),
         "train": (
             "adp.cli.train:app",
-            "Train a model on a store: SFT, DPO, KTO, GRPO, distillation, reward models.",
+            "Train a model: SFT, DPO, KTO, GRPO, distillation, reward.",
         ),
         "loop": ("adp.cli.loop:loop", "Do rounds of collecting, selecting, training, evaluating."),
         "merge-adapter": (
