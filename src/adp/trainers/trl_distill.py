@@ -15,7 +15,7 @@ import numpy as np
 import torch  # noqa: TID253 - this module subclasses TRL's trainer
 from trl import DistillationTrainer  # noqa: TID253
 
-from adp.trainers.trl_order import EpochSampler
+from adp.trainers.trl_order import EpochSampler, KeptOrder
 from adp_schema.errors import UsageError
 
 Prompts = list[dict[str, list[int]]]
@@ -48,9 +48,10 @@ class FilledSampler(EpochSampler):
         return -(-count // batch) * batch
 
 
-class ExactDistillationTrainer(DistillationTrainer):  # type: ignore[misc]
+class ExactDistillationTrainer(KeptOrder, DistillationTrainer):  # type: ignore[misc]
     """DistillationTrainer on rows of tokens with masks."""
 
+    sampler = FilledSampler
     lmbda = 1.0
     """Share of the steps on the model's own answers."""
 
@@ -96,17 +97,6 @@ class ExactDistillationTrainer(DistillationTrainer):  # type: ignore[misc]
     def _logs_of(self, model: Any, ids: torch.Tensor) -> torch.Tensor:
         logits = model(input_ids=ids, use_cache=False).logits[:, :-1].float()
         return torch.log_softmax(logits / self.temperature, -1)
-
-    def _get_train_sampler(self, dataset: Any = None) -> Any:
-        made = super()._get_train_sampler(dataset)
-        return FilledSampler(
-            data_source=made.data_source,
-            mini_repeat_count=made.mini_repeat_count,
-            batch_size=made.batch_size,
-            repeat_count=made.repeat_count,
-            shuffle=made.shuffle,
-            seed=made.seed,
-        )
 
     def _tokenize_prompts(self, prompts: Prompts) -> tuple[list[list[int]], None, dict[str, Any]]:
         return [list(prompt["ids"]) for prompt in prompts], None, {}

@@ -1,8 +1,8 @@
-"""The order of prompts in TRL's GRPO, which a training that goes on keeps.
+"""The order of prompts in TRL's trainers that generate, which a training that goes on keeps.
 
 TRL's sampler draws a new order for each epoch from random numbers that begin with the training. A
 training that is resumed in its third epoch would take the order of the first one again.
-Only `adp.trainers.trl_grpo` and `adp.trainers.trl_environment` import this module.
+Only the modules `adp.trainers.trl_*` import this one.
 """
 
 from __future__ import annotations
@@ -30,11 +30,14 @@ class EpochSampler(RepeatSampler):  # type: ignore[misc]
 
 
 class KeptOrder:
-    """A GRPOTrainer whose order of prompts survives a stop."""
+    """A trainer of TRL that generates, and whose order of prompts survives a stop."""
+
+    sampler: type[EpochSampler] = EpochSampler
+    """The sampler that takes the place of TRL's."""
 
     def _get_train_sampler(self, dataset: Any = None) -> Any:
         made = super()._get_train_sampler(dataset)  # type: ignore[misc]
-        return EpochSampler(
+        return self.sampler(
             data_source=made.data_source,
             mini_repeat_count=made.mini_repeat_count,
             batch_size=made.batch_size,
