@@ -280,13 +280,16 @@ def _lines(numbers: LoopNumbers, shown: Shown) -> Plot | None:
 def _draw_line(axes: Axes, label: str, points: Sequence[_Point], colour: str) -> None:
     places = [point.place for point in points]
     lows, highs = [point.low for point in points], [point.high for point in points]
-    if label:  # between evaluations of one round there is nothing
+    # Between evaluations of one round there is nothing.
+    line = "-" if label else "none"
+    if label:
         axes.fill_between(places, lows, highs, color=colour, alpha=0.15, linewidth=0)
     for point in points:
         ends = [point.low, point.high]
         axes.plot([point.place] * 2, ends, color=colour, linewidth=2, alpha=0.5)
     values = [point.value for point in points]
-    axes.plot(places, values, color=colour, marker="o", markersize=5, linewidth=1.8, clip_on=False)
+    axes.plot(places, values, color=colour, marker="o", markersize=5, linewidth=1.8, linestyle=line,
+              clip_on=False)  # fmt: skip
     if label:
         axes.annotate(f" {label}", (places[-1], values[-1]), color=INK, **font(10))
 
