@@ -36,6 +36,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "Train a model: SFT, DPO, KTO, GRPO, distillation, reward.",
         ),
         "loop": ("adp.cli.loop:loop", "Do rounds of collecting, selecting, training, evaluating."),
+        "job": ("adp.cli.job:job", "Write a batch script for Slurm or LSF."),
         "merge-adapter": (
             "adp.cli.merge_adapter:merge_adapter",
             "Put an adapter into its model, and save that.",
