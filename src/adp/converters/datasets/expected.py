@@ -56,7 +56,7 @@ def _call(item: Any, names: Mapping[str, Sequence[str]]) -> dict[str, Any] | Non
 
 
 def _by_name(item: dict[str, Any]) -> dict[str, Any] | None:
-    """BFCL's ``{"f": {"a": [1, 2]}}`` with the values that are right, ACEBench's ``{"f": {"a": 1}}``."""
+    """``{"f": {"a": [1, 2]}}`` of BFCL, with the values that are right, or one value (ACEBench)."""
     if len(item) != 1:
         return None
     [(name, given)] = item.items()
