@@ -15,9 +15,9 @@ fit.
 - ``format_compliance`` (0.10): 1, less 0.2 when a tool is named behind a verb and none in tags, 0.3
   for tags that are not closed, and 0.2 for tags without JSON.
 
-Penalties, where the task has right tools: ``wrong_tool`` -0.3, and ``hallucination`` -0.4 for a name
-that is no id of SAGE's (``name_001``); and ``format_error`` -0.1 for each of the first two faults of
-the form. SAGE names ``redundant_call`` -0.2 and ``timeout`` -0.5, too, and never takes them;
+Penalties: where the task has right tools, ``wrong_tool`` -0.3, and ``hallucination`` -0.4 for a
+name that is no id of SAGE's (``name_001``); ``format_error`` -0.1 for each of the first two faults
+of the form. SAGE names ``redundant_call`` -0.2 and ``timeout`` -0.5, too, and never takes them;
 ``all_penalties=true`` does: for calls that repeat a call, and for a run or a call that a time limit
 cut. As a reward of training: ``rewards: ["scorer:name=agent_reward"]``.
 """

@@ -111,8 +111,8 @@ def capability_of(task: Task | None, names: Mapping[str, str] | None = None) -> 
     extra = extra_of(task)
     known = _NAMES | {_plain(name): capability for name, capability in (names or {}).items()}
     given = (extra.get(key) for key in _KEYS)
-    found = (known.get(_plain(name)) for name in given if isinstance(name, str))
-    return next((capability for capability in found if capability is not None), None)
+    matches = (known.get(_plain(name)) for name in given if isinstance(name, str))
+    return next((capability for capability in matches if capability is not None), None)
 
 
 def _plain(name: str) -> str:
@@ -135,7 +135,7 @@ class CapabilityScorer(PerTrajectory):
     def score(self, item: Item) -> Sequence[Score]:
         """Score one trajectory: in one capability, and whether it has one."""
         capability = self.settings.capability or capability_of(item.task, self.settings.names)
-        assigned = Score(ASSIGNED, float(capability is not None), evidence=_said(item.task))
+        assigned = Score(ASSIGNED, float(capability is not None), evidence=_named_by(item.task))
         reason = broken(item.trajectory)
         if reason is not None:
             metrics = [name for name in (capability, ASSIGNED) if name]
@@ -147,13 +147,15 @@ class CapabilityScorer(PerTrajectory):
 
     def figures(self, rows: Sequence[Scored]) -> Sequence[Figure]:
         """Overall, the mean of each capability, and the share of runs that have one."""
-        weights: dict[str, float] = dict(self.settings.weights)
+        weights: dict[str, float] = {
+            str(name): weight for name, weight in self.settings.weights.items()
+        }
         whole = self.settings.compat == "sage"
         overall = weighted_mean_figure(rows, weights, OVERALL, self.intervals, whole=whole)
         return [overall, *mean_figures(rows, self.metrics, self.intervals)]
 
 
-def _said(task: Task | None) -> dict[str, str]:
+def _named_by(task: Task | None) -> dict[str, str]:
     """What a task says about its capability, as evidence."""
     extra = extra_of(task)
     return {key: cut(extra[key]) for key in _KEYS if isinstance(extra.get(key), str)}
@@ -173,8 +175,8 @@ def _tool_use(item: Item) -> Score:
         value = tool_selection_f1(named, truth.tools, 0.0)
         return Score("tool_use", value, evidence={"by": "tools", "called": _short(named)})
     if truth.kind is not None and truth.call_due is not None:
-        said = called_in_words(item.trajectory)
-        called = bool(plan_of(item.trajectory)) if said is None else said
+        in_words = called_in_words(item.trajectory)
+        called = bool(plan_of(item.trajectory)) if in_words is None else in_words
         return Score("tool_use", float(called == truth.call_due), evidence={"by": "timing"})
     scores = _CALLS.measure(item)
     f1 = next(score for score in scores if score.metric == "tool_f1")

@@ -71,11 +71,11 @@ def written_plan(trajectory: Trajectory) -> list[Mapping[str, Any]]:
     if isinstance(steps, list) and steps and all(isinstance(step, Mapping) for step in steps):
         return steps
     plan: list[Mapping[str, Any]] = []
-    said = ""
+    before = ""
     for step in agent_steps(trajectory):
-        said += f"{step.row.reasoning or ''}{step.row.text or ''}" if not plan else ""
+        before += f"{step.row.reasoning or ''}{step.row.text or ''}" if not plan else ""
         for call in step.calls:
-            goal = {"goal": said} if said.strip() and not plan else {}
+            goal = {"goal": before} if before.strip() and not plan else {}
             plan.append({**goal, "tool": call.name})
     return plan
 

@@ -180,8 +180,8 @@ def _listed(trajectory: Trajectory) -> list[str]:
 def called_in_words(trajectory: Trajectory) -> bool | None:
     """What a final answer like ``{"should_call_tool": false}`` says; None where it says nothing."""
     value = json_or_none(trajectory.final_answer)
-    said = value.get("should_call_tool") if isinstance(value, Mapping) else None
-    return said if isinstance(said, bool) else None
+    called = value.get("should_call_tool") if isinstance(value, Mapping) else None
+    return called if isinstance(called, bool) else None
 
 
 KIND = ScorerKind(
