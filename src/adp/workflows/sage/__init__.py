@@ -7,6 +7,11 @@ the loss.
 
 from __future__ import annotations
 
+from adp.workflows.sage.collecting import (
+    CollectorConfig,
+    TrajectoryCollector,
+    collect_and_convert,
+)
 from adp.workflows.sage.continual import OnlineContinualLearner
 from adp.workflows.sage.conversion import SFTConversionConfig, TrajectoryToSFTConverter
 from adp.workflows.sage.mixing import MixerConfig, MultiTaskMixer, TaskSample
@@ -19,13 +24,16 @@ from adp.workflows.sage.trajectories import (
 
 __all__ = [
     "AgentTrajectory",
+    "CollectorConfig",
     "MixerConfig",
     "MultiTaskMixer",
     "OnlineContinualLearner",
     "SFTConversionConfig",
     "TaskSample",
+    "TrajectoryCollector",
     "TrajectoryFilter",
     "TrajectoryStep",
     "TrajectoryToSFTConverter",
+    "collect_and_convert",
     "load_trajectories",
 ]
