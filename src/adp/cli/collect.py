@@ -63,6 +63,14 @@ Branching = Annotated[
         "(initial, beam, probability, entropy_weight, call_limit, ...).",
     ),
 ]
+StepRewards = Annotated[
+    str | None,
+    typer.Option(
+        metavar="R",
+        help="Reward each step by the rules of SAGE's collector: sage, or sage:key=value,... "
+        "(correct_tool, correct_args, error, success, success_by).",
+    ),
+]
 Number = Annotated[int, typer.Option("--n", min=1, help="Attempts at each task.")]
 Seed = Annotated[int, typer.Option(help="Seed of the run.")]
 Split = Annotated[
@@ -113,6 +121,7 @@ def collect(
     concurrency: AtOnce = 64,
     expert_mode: ExpertMode = None,
     branching: Branching = None,
+    step_rewards: StepRewards = None,
     seed: Seed = 0,
     split: Split = None,
     dataset: Dataset = None,
@@ -150,6 +159,7 @@ def collect(
         split=split,
         expert_mode=expert_mode,
         branching=branching,
+        step_rewards=step_rewards,
         n=n,
         concurrency=concurrency,
         seed=seed,

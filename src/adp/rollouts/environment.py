@@ -234,6 +234,7 @@ ENVIRONMENTS: Registry[EnvironmentKind] = Registry(
     "adp.environments",
     {
         "calculator": "adp.rollouts.environments.calculator:KIND",
+        "candidate_tools": "adp.rollouts.environments.candidate_tools:KIND",
         "configured": "adp.rollouts.environments.configured:KIND",
         "et_agent": "adp.rollouts.environments.et_agent:KIND",
         "gymnasium": "adp.rollouts.environments.from_gymnasium:KIND",

@@ -103,6 +103,16 @@ CALLS = [
     ),
     (["f(a, b)"], [{"name": "f", "arguments": {"x": "a", "arg1": "b"}}]),
     ([{"f": {"a": [1, ""]}}], [{"f": {"a": [1, ""]}}]),
+    ([{"f": {"a": 1, "b": [2]}}], [{"name": "f", "arguments": {"a": 1, "b": [2]}}]),
+    (
+        [{"task": "f", "arguments": [{"name": "a", "value": 1}]}],
+        [{"name": "f", "arguments": {"a": 1}}],
+    ),
+    (
+        [{"task": "f g", "arguments": ["a.wav"]}],
+        [{"name": "f g", "arguments": {"arguments": ["a.wav"]}}],
+    ),
+    (["PDF&URLTool"], [{"name": "PDF&URLTool", "arguments": {}}]),
     ({"type": "message", "content": "Which one?"}, None),
     ([], None),
     (7, None),

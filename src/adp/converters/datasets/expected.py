@@ -16,9 +16,9 @@ from adp.converters.datasets.literals import literal
 from adp.converters.text_calls.notations import call_words
 from adp_schema import jsontext
 
-_NAMES = ("name", "Action", "action", "api_name", "tool")
+_NAMES = ("name", "Action", "action", "api_name", "tool", "task")
 _ARGUMENTS = ("arguments", "Action_Input", "action_input", "parameters", "param_dict", "kwargs")
-_NAME = re.compile(r"[A-Za-z_][\w.-]*")
+_NAME = re.compile(r"[A-Za-z_][\w.&-]*")
 _BATCH = "function_call_batch"
 
 
@@ -49,14 +49,30 @@ def _call(item: Any, names: Mapping[str, Sequence[str]]) -> dict[str, Any] | Non
     if not isinstance(item, dict) or item.get("type", "function_call") == "message":
         return None
     tool = next((item[key] for key in _NAMES if isinstance(item.get(key), str)), None)
-    if tool is None:  # BFCL: {"f": {"a": [1, 2]}}
-        return item if len(item) == 1 and isinstance(next(iter(item.values())), dict) else None
+    if tool is None:
+        return _by_name(item)
     given: Any = next((item[key] for key in _ARGUMENTS if key in item), {})
     return {"name": tool, "arguments": _object(given)}
 
 
+def _by_name(item: dict[str, Any]) -> dict[str, Any] | None:
+    """``{"f": {"a": [1, 2]}}`` of BFCL, with the values that are right, or one value (ACEBench)."""
+    if len(item) != 1:
+        return None
+    [(name, given)] = item.items()
+    if not isinstance(given, dict):
+        return None
+    alternatives = all(isinstance(value, list) for value in given.values())
+    return item if alternatives else {"name": name, "arguments": given}
+
+
 def _object(given: Any) -> Any:
     """The arguments as an object; a text that holds none stays a text."""
+    if isinstance(given, list):
+        # TaskBench: names with values, or values of tools whose inputs have no names.
+        pairs = [it for it in given if isinstance(it, dict) and isinstance(it.get("name"), str)]
+        named = bool(given) and len(pairs) == len(given)
+        return {it["name"]: it.get("value") for it in pairs} if named else {"arguments": given}
     if not isinstance(given, str):
         return {} if given is None else given
     try:

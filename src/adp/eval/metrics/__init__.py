@@ -16,6 +16,7 @@ from adp.eval.metrics.means import (
     mean_figures,
     productivity_figure,
     ratio_figure,
+    weighted_mean_figure,
 )
 from adp.eval.metrics.metric_scores import is_number
 from adp.eval.metrics.paired import Difference, paired_difference
@@ -34,5 +35,6 @@ __all__ = [
     "pass_hat_k",
     "productivity_figure",
     "ratio_figure",
+    "weighted_mean_figure",
     "wilson",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from adp.eval.metrics.intervals import (
@@ -172,6 +172,60 @@ def _productivity(
     if low is not None and high is not None and all(0 <= item <= 1 for item in rights):
         low, high = max(0.0, low), min(100.0, high)
     return result.figure(name, value, (low, high, method))
+
+
+def weighted_mean_figure(
+    rows: Sequence[Scored],
+    weights: Mapping[str, float],
+    name: str,
+    intervals: Intervals = DEFAULT,
+    *,
+    whole: bool = False,
+) -> Figure:
+    """The weighted mean of the means of several metrics that are of different tasks.
+
+    Its error is that of a stratified mean: the square root of the sum of squares of the weighted
+    errors, each clustered by task, with Student's quantile for the tasks less one a metric. With a
+    single task in one of them there is no interval.
+
+    Args:
+        rows: the scores.
+        weights: metric -> weight, not negative.
+        name: name of the figure.
+        intervals: how intervals are made; any other method than none is ``cluster``.
+        whole: weights are shares of those of all metrics, so that one without a score counts as 0;
+            else of those of the metrics that have scores.
+    """
+    parts = {metric: collect(rows, metric) for metric, weight in weights.items() if weight}
+    there = {metric: part for metric, part in parts.items() if part.values}
+    full = Collected(
+        [value for part in parts.values() for value in part.values],
+        [task for part in parts.values() for task in part.tasks],
+        sum(part.unscored for part in parts.values()),
+        sum(part.infrastructure for part in parts.values()),
+    )
+    for part in parts.values():
+        full.reasons.update(part.reasons)
+    if not there:
+        return full.undefined(name)
+    total = math.fsum(weights[metric] for metric in (parts if whole else there))
+    value, squares, freedom, single = 0.0, 0.0, 0, False
+    for metric, part in there.items():
+        share, mean = weights[metric] / total, math.fsum(part.values) / len(part.values)
+        value += share * mean
+        error = clustered_error([entry - mean for entry in part.values], part.tasks)
+        single = single or error is None
+        squares += (share * (error or 0.0) / len(part.values)) ** 2
+        freedom += len(set(part.tasks)) - 1
+    left_out = ", ".join(metric for metric in parts if metric not in there)
+    as_zero = ", which counts as 0" if whole else ""
+    note = f"without {left_out}{as_zero}" if left_out else None
+    if single or intervals.method == "none":
+        return full.figure(name, value, reason=note)
+    low, high, method = around(value, math.sqrt(squares), freedom + 1, intervals)
+    if low is not None and high is not None and all(0 <= item <= 1 for item in full.values):
+        low, high = max(0.0, low), min(1.0, high)
+    return full.figure(name, value, (low, high, method), note)
 
 
 def joined(

@@ -50,19 +50,19 @@ class ExecutionScorer(PerTrajectory):
             return [*unscored(self.metrics[:3], "the agent made no call"), per_error]
         answered = [call for call in calls if call.results]
         marks = {id(call): marked(call) for call in answered}
-        failed = [call for call in answered if _failed(call, marks[id(call)])]
+        wrong = [call for call in answered if failed(call, marks[id(call)])]
         known = [mark for mark in marks.values() if mark is not None]
         by_text = sum(text_failed(call) for call in answered)
         evidence = {
-            "good": len(answered) - len(failed),
+            "good": len(answered) - len(wrong),
             "results": len(answered),
             "calls": len(calls),
-            "types": _types(failed),
-            "failed": [brief(call) for call in failed[:SHOWN]],
+            "types": _types(wrong),
+            "failed": [brief(call) for call in wrong[:SHOWN]],
         }
         none = "no call has a recorded result"
         scores = [
-            share("execution_success", len(answered) - len(failed), len(answered), none, evidence),
+            share("execution_success", len(answered) - len(wrong), len(answered), none, evidence),
             share(
                 "execution_typed",
                 len(known) - sum(known),
@@ -78,8 +78,8 @@ class ExecutionScorer(PerTrajectory):
                 {"good": len(answered) - by_text, "results": len(answered)},
             ),
         ]
-        value = None if right.value is None else right.value / max(len(failed), 1)
-        more = {"from": right.source, "failed": len(failed)}
+        value = None if right.value is None else right.value / max(len(wrong), 1)
+        more = {"from": right.source, "failed": len(wrong)}
         return [*scores, Score("correct_per_error", value, right.reason, more)]
 
     def figures(self, rows: Sequence[Scored]) -> Sequence[Figure]:
@@ -114,8 +114,13 @@ def _reads_failed(text: str) -> bool:
     return not text or any(sign in text for sign in signs) or "error" in text.lower()
 
 
-def _failed(call: Made, mark: bool | None) -> bool:
-    """Whether a call failed, by its mark or, without one, by the text."""
+def failed(call: Made, mark: bool | None = None) -> bool:
+    """Whether a call failed, by its mark or, without one, by the text.
+
+    Args:
+        call: the call, with results.
+        mark: what `marked` says of it.
+    """
     return text_failed(call) if mark is None else mark
 
 

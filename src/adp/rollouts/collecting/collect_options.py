@@ -21,10 +21,17 @@ from adp.rollouts.collecting.run_file import kind_facts
 from adp.rollouts.collecting.settings import CollectSettings
 from adp.rollouts.collecting.task_files import TaskSet
 from adp.rollouts.collecting.tasks import own_tasks, read_tasks
-from adp.rollouts.environment import EnvironmentKind, Settings
+from adp.rollouts.environment import (
+    AsyncEnvironment,
+    Environment,
+    EnvironmentKind,
+    Settings,
+    as_async,
+)
 from adp.rollouts.experts.spec import Cast, cast_of, read_assist
 from adp.rollouts.policy import PolicyKind
 from adp.rollouts.spec import Named, load_environment, split_named
+from adp.rollouts.step_rewards import StepRewarded, StepRewardSettings, read_step_rewards
 
 LIMITS = ("max_turns", "max_calls", "max_tokens", "max_seconds")
 
@@ -70,6 +77,8 @@ class CollectOptions(Settings):
     """Stop when so many in a row broke for one reason."""
     retry_failed: bool = False
     """Try the broken episodes again."""
+    step_rewards: str | None = None
+    """Reward each step by the rules of SAGE's collector: sage, or sage:key=value,..."""
     no_times: bool = False
     """Keep no times, which differ from run to run."""
     unsafe_python: bool = False
@@ -88,7 +97,16 @@ class CollectOptions(Settings):
         policy_kind, policy_about = load_policy(spec, self._branching(), **more)
         if self.expert_mode is not None:
             read_assist(self.expert_mode)
+        self.rewards()
         return kind, about, policy_kind, policy_about
+
+    def rewards(self) -> StepRewardSettings | None:
+        """How steps are rewarded; None: as the environment does.
+
+        Raises:
+            UsageError: the name or a setting is wrong.
+        """
+        return None if self.step_rewards is None else read_step_rewards(self.step_rewards)
 
     def _branching(self) -> BranchingSettings | None:
         return None if self.branching is None else read_branching(self.branching)
@@ -125,6 +143,7 @@ class PreparedCollect:
         tasks: the tasks, and what was no task.
         tasks_text: where they come from.
         settings: settings of the run.
+        rewards: how steps are rewarded; None: as the environment does.
     """
 
     kind: EnvironmentKind
@@ -133,6 +152,7 @@ class PreparedCollect:
     tasks: TaskSet
     tasks_text: str
     settings: CollectSettings
+    rewards: StepRewardSettings | None = None
 
     def run(
         self,
@@ -153,13 +173,20 @@ class PreparedCollect:
         changes: dict[str, Any] = {"since": tuple(since), "seal": seal}
         return collect_now(
             out,
-            lambda: self.kind.make(self.about),
+            self._environment,
             self.cast.actors,
             self.tasks.tasks,
             self.settings.model_copy(update=changes),
             watch=watch,
             policies=self.cast.policies,
         )
+
+    def _environment(self) -> Environment | AsyncEnvironment:
+        """A fresh environment."""
+        environment = self.kind.make(self.about)
+        if self.rewards is None:
+            return environment
+        return StepRewarded(as_async(environment), self.rewards)
 
 
 def prepare_collect(options: CollectOptions) -> PreparedCollect:
@@ -185,10 +212,13 @@ def prepare_collect(options: CollectOptions) -> PreparedCollect:
         "policy": kind_facts(policy_kind.name, policy_about),
         **cast.facts,
     }
+    rewards = options.rewards()
+    if rewards is not None:
+        facts["step_rewards"] = rewards.model_dump()
     given = options.settings() | {
         "environment": kind.name,
         "policy": policy.name,
         "facts": {"made_with": facts},
     }
     settings = CollectSettings.model_validate(given).within(first)
-    return PreparedCollect(kind, about, cast, tasks, text, settings)
+    return PreparedCollect(kind, about, cast, tasks, text, settings, rewards)

@@ -20,6 +20,7 @@ _OPTIONS = {
     "policy": "--policy",
     "made_with.assistance": "--expert-mode",
     "made_with.judges": "--expert-mode",
+    "made_with.step_rewards": "--step-rewards",
     "timed": "--no-times",
     "branching": "--branching",
     "branching.n": "--n",

@@ -21,6 +21,7 @@ from adp.rollouts.experts.history import (
 from adp.rollouts.experts.judges import Asked, Judges, Observed
 from adp.rollouts.experts.reference_run import GoldStep, GoldTurn, gold_of
 from adp.rollouts.policy import Request
+from adp.rollouts.step_rewards import StepRewarded
 from adp.rollouts.turns import Turn
 from adp_schema.model import Task
 
@@ -192,8 +193,10 @@ def expert_turn_of(environment: Any) -> Any:
 
 
 def inner_of(environment: Any) -> Any:
-    """The environment itself, when it is one made asynchronous."""
-    return environment.inner if isinstance(environment, InThread) else environment
+    """The environment itself, when it is one made asynchronous, or its steps are rewarded."""
+    while isinstance(environment, InThread | StepRewarded):
+        environment = environment.inner
+    return environment
 
 
 def query_of(request: Request) -> str:
