@@ -19,6 +19,7 @@ NAMES = (
     "tool_f1",
     "trajectory_match",
     "planning",
+    "capability",
     "schema_validity",
     "format",
     "execution",
@@ -28,6 +29,10 @@ NAMES = (
     "et_agent",
     "reasoning_length",
     "judge",
+    "agent_training",
+    "agent_reward",
+    "tool_verifier",
+    "plan_evaluator",
 )
 """Scorers of this page, in its order."""
 
