@@ -71,7 +71,7 @@ def test_several_calls_of_a_turn_count_one_by_one():
 def test_settings_are_read():
     assert read_step_rewards("sage") == StepRewardSettings()
     assert read_step_rewards("sage:error=-2,success=5").error == -2
-    for wrong in ("dense", "sage:eror=1", "sage:error=.nan", "sage:error=x"):
+    for wrong in ("dense", "sage:mistake=1", "sage:error=.nan", "sage:error=x"):
         with pytest.raises(UsageError, match="--step-rewards"):
             read_step_rewards(wrong)
 

@@ -20,7 +20,7 @@ SPECS = (
     "agent_training:repeats=true",
     "answer:manner=et_agent,extract=false",
     *(f"capability:capability={name}" for name in CAPABILITIES),
-    *(f"capability:compat=sage,capability={name}" for name in CAPABILITIES),
+    *(f"capability:compat=sage,capability={name}" for name in ("planning", *CAPABILITIES[3:])),
     "efficiency:correct=answer_math",
     "execution:correct=answer_f1",
     "format:style=et_agent",

@@ -80,8 +80,8 @@ def test_tools_that_fit_timing_and_calls():
     task = about("timing_judgment", truth={"should_call_tool": False})
     assert measured(run(turn(text="4"), task=task)) == ("tool_use", 1.0)
     assert measured(run(turn(call("a")), task=task))[1] == 0
-    said = run(turn(), final_answer='{"should_call_tool": true}', task=task)
-    assert measured(said)[1] == 0
+    in_words = run(turn(), final_answer='{"should_call_tool": true}', task=task)
+    assert measured(in_words)[1] == 0
     wanted = [{"name": "a", "arguments": {"n": 1}}, {"name": "b", "arguments": {}}]
     task = about("function_calling", columns={"expected_calls": json.dumps(wanted)})
     result = run(turn(call("a", {"n": 1, "more": 2}), call("b", {"n": 3})), task=task)
@@ -170,8 +170,12 @@ def test_the_weighted_mean_is_that_of_strata(first, second, weight):
 
 def test_no_interval_where_none_can_be_had():
     rows = rows_of({"a": [[1.0], [0.0]], "b": [[0.5]]})
-    one = weighted_mean_figure(rows, {"a": 1, "b": 1}, "m")
-    assert (one.value, one.low, one.reason) == (0.5, None, "no interval: b of a single task")
+    figure = weighted_mean_figure(rows, {"a": 1, "b": 1}, "m")
+    assert (figure.value, figure.low, figure.reason) == (
+        0.5,
+        None,
+        "no interval: b of a single task",
+    )
     none = weighted_mean_figure(rows, {"a": 1}, "m", Intervals(method="none"))
     assert (none.value, none.low) == (0.5, None)
     assert weighted_mean_figure([], {"a": 1}, "m").reason == "nothing was scored"

@@ -85,8 +85,8 @@ def test_capabilities_are_the_slow_definitions(response, expected):
         ("list", bool(re.search(r"- |\* |1\.", text))),
         ("poem", True),
     ):
-        told = 0.3 * (1 if fits else 0.5) + 0.7 * shared(response, expected)
-        assert sage_instruction(response, expected, form) == pytest.approx(told)
+        score = 0.3 * (1 if fits else 0.5) + 0.7 * shared(response, expected)
+        assert sage_instruction(response, expected, form) == pytest.approx(score)
 
 
 PLAN = [r"step\s*\d+", r"first.*then", r"1\.\s*\w+.*2\.\s*\w+", r"plan:", r"步骤"]
