@@ -19,6 +19,7 @@ NAMES = (
     "tool_f1",
     "trajectory_match",
     "planning",
+    "capability",
     "schema_validity",
     "format",
     "execution",
@@ -28,6 +29,10 @@ NAMES = (
     "et_agent",
     "reasoning_length",
     "judge",
+    "agent_training",
+    "agent_reward",
+    "tool_verifier",
+    "plan_evaluator",
 )
 """Scorers of this page, in its order."""
 
@@ -187,6 +192,7 @@ def _item() -> Item:
         instruction="Will it rain in Leiden on day 3?",
         answers='["yes", "a thunderstorm"]',
         expected_calls='[{"name": "weather", "arguments": {"city": "Leiden", "day": 3}}]',
+        extra='{"capability": "tool_use"}',
     )
     tools = [{"type": "function", "function": {"name": "weather", "parameters": weather}}]
     run = Trajectory(
@@ -216,7 +222,7 @@ def _example() -> Iterator[str]:
     yield ""
     yield "Each scorer says with its default settings what it makes of this run; the task expects"
     yield f"`{item.task.expected_calls if item.task else ''}` and one of"
-    yield f"`{item.task.answers if item.task else ''}`:"
+    yield f"`{item.task.answers if item.task else ''}`, and is about the capability `tool_use`:"
     yield ""
     for step in item.trajectory.steps:
         if step.text:

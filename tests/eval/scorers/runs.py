@@ -12,7 +12,10 @@ from adp_schema.model import Observation, Step, Task, ToolCall, Trajectory
 assert isinstance(SCORERS, Registry)
 
 OURS = (
+    "agent_reward",
+    "agent_training",
     "answer",
+    "capability",
     "conciseness",
     "efficiency",
     "et_agent",
@@ -21,11 +24,13 @@ OURS = (
     "judge",
     "m3",
     "outcome",
+    "plan_evaluator",
     "planning",
     "reasoning_length",
     "schema_validity",
     "tool_f1",
     "tool_productivity",
+    "tool_verifier",
     "trajectory_match",
 )
 

@@ -9,13 +9,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adp.eval.scorer import SCORERS, Item, Scored
+from adp.eval.scorers.capability import CAPABILITIES
 from adp.rollouts.spec import load
 from adp_schema.model import Observation, Step, Task, ToolCall, Trajectory
 from tests.eval.scorers.runs import OURS, run, scorer
 
 SPECS = (
     *OURS,
+    "agent_reward:all_penalties=true",
+    "agent_training:repeats=true",
     "answer:manner=et_agent,extract=false",
+    *(f"capability:capability={name}" for name in CAPABILITIES),
+    *(f"capability:compat=sage,capability={name}" for name in ("planning", *CAPABILITIES[3:])),
     "efficiency:correct=answer_math",
     "execution:correct=answer_f1",
     "format:style=et_agent",
@@ -127,6 +132,22 @@ RUN = st.builds(
     total_cost_usd=NUMBER,
     steps=st.lists(STEP, max_size=4),
 )
+ABOUT = st.dictionaries(
+    st.sampled_from(
+        [
+            *("task_type", "capability", "category", "ground_truth", "checks", "metadata"),
+            *("target_tools", "format", "must_contain", "max_words", "starts_with"),
+        ]
+    ),
+    st.one_of(
+        VALUE,
+        st.sampled_from(["tool_selection", "task_planning", "timing_judgment", "json", "list"]),
+        st.dictionaries(
+            st.sampled_from(["top_k", "tool_sequence", "should_call_tool", "optimal_steps"]), VALUE
+        ),
+    ),
+    max_size=4,
+)
 TASK = st.one_of(
     st.none(),
     st.builds(
@@ -136,6 +157,7 @@ TASK = st.one_of(
         answers=JSON,
         expected_calls=JSON,
         gold_trajectory=JSON,
+        extra=st.one_of(JSON, ABOUT.map(json.dumps)),
     ),
 )
 SCORED_BY = [scorer(spec) for spec in SPECS]

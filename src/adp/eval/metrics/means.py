@@ -209,19 +209,22 @@ def weighted_mean_figure(
     if not there:
         return full.undefined(name)
     total = math.fsum(weights[metric] for metric in (parts if whole else there))
-    value, squares, freedom, single = 0.0, 0.0, 0, False
+    value, squares, freedom, single = 0.0, 0.0, 0, []
     for metric, part in there.items():
         share, mean = weights[metric] / total, math.fsum(part.values) / len(part.values)
         value += share * mean
         error = clustered_error([entry - mean for entry in part.values], part.tasks)
-        single = single or error is None
+        single += [metric] if error is None else []
         squares += (share * (error or 0.0) / len(part.values)) ** 2
         freedom += len(set(part.tasks)) - 1
     left_out = ", ".join(metric for metric in parts if metric not in there)
     as_zero = ", which counts as 0" if whole else ""
     note = f"without {left_out}{as_zero}" if left_out else None
-    if single or intervals.method == "none":
+    if intervals.method == "none":
         return full.figure(name, value, reason=note)
+    if single:
+        alone = f"no interval: {', '.join(single)} of a single task"
+        return full.figure(name, value, reason=f"{alone}; {note}" if note else alone)
     low, high, method = around(value, math.sqrt(squares), freedom + 1, intervals)
     if low is not None and high is not None and all(0 <= item <= 1 for item in full.values):
         low, high = max(0.0, low), min(1.0, high)

@@ -19,7 +19,7 @@ Penalties: where the task has right tools, ``wrong_tool`` -0.3, and ``hallucinat
 name that is no id of SAGE's (``name_001``); ``format_error`` -0.1 for each of the first two faults
 of the form. SAGE names ``redundant_call`` -0.2 and ``timeout`` -0.5, too, and never takes them;
 ``all_penalties=true`` does: for calls that repeat a call, and for a run or a call that a time limit
-cut. As a reward of training: ``rewards: ["scorer:name=agent_reward"]``.
+cut. As a reward of training: ``rewards: [scorer:agent_reward]``.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ What can be verified is measured:
 
 With ``compat=sage`` these are the numbers of SAGE's `AgentCapabilityEvaluator`, by substrings and
 shared words of the response and what is expected: the best of the answers, else the names of the
-expected calls. The response is what the agent wrote, with its calls in tags.
+expected calls. The response is what the agent wrote, with its calls as ``tool: NAME ARGUMENTS``.
 
 ``overall`` is the weighted mean of the capabilities; those without a score are left out, with
 ``compat=sage`` they count as 0. Its error is that of a stratified mean, clustered by task.
@@ -231,7 +231,7 @@ def _by_sage(capability: str, item: Item) -> Score:
     expected = expected_texts(item.task)
     if not expected:
         return Score(capability, None, "the task has neither answers nor expected calls")
-    text, form = response_text(item.trajectory), form_of(item.task)
+    text, form = response_text(item.trajectory, tagged=False), form_of(item.task)
     measure = _SAGE.get(capability)
     value = max(
         sage_instruction(text, wanted, form) if measure is None else measure(text, wanted)

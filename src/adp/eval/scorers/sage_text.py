@@ -1,8 +1,9 @@
 """SAGE's arithmetic over the text of a response: substrings, shared words, and marks of a plan.
 
 Source: intellistream/SAGE, ``AgentCapabilityEvaluator``, ``AgentTrainingEvaluator`` and
-``AgentRewardModel``. It judges one text, so the text of a run is what the agent wrote, with each
-call as SAGE's template writes it: ``<tool_call>`` with JSON of name and arguments.
+``AgentRewardModel``. They judge one text, so the text of a run is what the agent wrote, with its
+calls: as SAGE's template writes them, in ``<tool_call>`` with JSON of name and arguments; or, for
+AgentCapabilityEvaluator, which looks for ``tool:``, as ``tool: NAME ARGUMENTS``.
 """
 
 from __future__ import annotations
@@ -29,12 +30,20 @@ _MARKED = re.compile(r"step\s*\d")
 _FIRST_ITEM, _SECOND_ITEM = re.compile(r"(?=1\.\s*(\w))"), re.compile(r"(?=2\.\s*\w)")
 
 
-def response_text(trajectory: Trajectory) -> str:
-    """What the agent wrote in a run, its calls in tags, as one text."""
+def response_text(trajectory: Trajectory, *, tagged: bool = True) -> str:
+    """What the agent wrote in a run, with its calls, as one text.
+
+    Args:
+        trajectory: the run.
+        tagged: calls stand in tags; else as ``tool: NAME ARGUMENTS``.
+    """
     parts: list[str] = []
     for step in agent_steps(trajectory):
         parts += [text for text in (step.row.reasoning, step.row.text) if text]
         for call in step.calls:
+            if not tagged:
+                parts.append(f"tool: {call.name} {call.text}")
+                continue
             name = json.dumps(call.name, ensure_ascii=False)
             parts.append(f'{OPEN}\n{{"name": {name}, "arguments": {call.text or "{}"}}}\n{CLOSE}')
     return "\n".join(parts)

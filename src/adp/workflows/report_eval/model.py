@@ -12,6 +12,8 @@ from adp.stores.composition.model import Count, Rate, as_plain
 from adp.stores.stats import Recorded
 
 __all__ = [
+    "CapabilityFigure",
+    "CapabilityProfile",
     "Comparison",
     "Costs",
     "EvaluatedRun",
@@ -253,6 +255,40 @@ class RadarAxis:
 
 
 @dataclass(frozen=True)
+class CapabilityFigure:
+    """A capability of a run.
+
+    Attributes:
+        name: the capability, such as ``planning``; ``overall`` is their weighted mean.
+        weight: its weight in the mean; None for the mean itself.
+        figure: its score, over the runs of the tasks that are about it.
+    """
+
+    name: str
+    weight: float | None
+    figure: Figure
+
+
+@dataclass(frozen=True)
+class CapabilityProfile:
+    """The capabilities of one run, as the scorer ``capability`` measured them.
+
+    Attributes:
+        run: name of the run.
+        scorer: label of the scorer, with its settings.
+        figures: the mean and the capabilities.
+        unassigned: episodes of tasks that are about none of them.
+        episodes: episodes that were looked at.
+    """
+
+    run: str
+    scorer: str
+    figures: tuple[CapabilityFigure, ...]
+    unassigned: int
+    episodes: int
+
+
+@dataclass(frozen=True)
 class Evaluation:
     """All numbers that a report of evaluations shows.
 
@@ -262,6 +298,7 @@ class Evaluation:
         comparisons: each run against the first one.
         left_out: runs that there was no room for.
         radar: figures of their profile; none: there is no profile.
+        capabilities: capabilities of each run, where the scorer ``capability`` scored it.
     """
 
     name: str
@@ -269,6 +306,7 @@ class Evaluation:
     comparisons: tuple[Comparison, ...]
     left_out: int = 0
     radar: tuple[RadarAxis, ...] = ()
+    capabilities: tuple[CapabilityProfile, ...] = ()
 
     def plain(self) -> dict[str, Any]:
         """The numbers as JSON has them: lists for tuples, null for numbers that are not finite."""

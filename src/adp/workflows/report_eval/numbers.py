@@ -17,6 +17,7 @@ from adp.stores.composition.examples import clipped
 from adp.stores.composition.model import Count
 from adp.stores.composition.questions import short
 from adp.workflows.report_eval import episodes as ask
+from adp.workflows.report_eval.capabilities import capability_profiles
 from adp.workflows.report_eval.episodes import GROUPINGS, Episodes, Row
 from adp.workflows.report_eval.model import (
     Comparison,
@@ -99,7 +100,9 @@ def evaluation(
     comparisons = [entry for other in shown[1:] for entry in _compare(shown[0], other)]
     name = options.name or ", ".join(dict.fromkeys(store.name for store in stores))
     profile = radar(runs, options.radar)
-    return Evaluation(name, tuple(runs), tuple(comparisons), len(given) - len(shown), profile)
+    able = capability_profiles(runs)
+    left_out = len(given) - len(shown)
+    return Evaluation(name, tuple(runs), tuple(comparisons), left_out, profile, able)
 
 
 def _given(stores: Sequence[Store], options: EvaluationOptions) -> Iterator[_Given]:

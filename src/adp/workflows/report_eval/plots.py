@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from adp.eval.scorer import Figure
 from adp.stores.plotting import GRID, MUTED, font
+from adp.workflows.report_eval.capabilities import capability_axes
 from adp.workflows.report_eval.folded import unchanged
 from adp.workflows.report_eval.model import EvaluatedRun, Evaluation
 from adp.workflows.report_eval.radar_plot import radar_plot
@@ -59,6 +60,9 @@ def draw(evaluation: Evaluation) -> dict[str, Plot]:
         "success": _success(evaluation.runs),
         "differences": _differences(evaluation),
         "radar": radar_plot(evaluation.radar, evaluation.runs),
+        "capabilities": radar_plot(
+            capability_axes(evaluation), evaluation.runs, title="Capabilities"
+        ),
         "scores": _shares("Scores", _score_dots(evaluation.runs), names),
         "passes": _passes(evaluation.runs),
         "errors": _errors(evaluation.runs),

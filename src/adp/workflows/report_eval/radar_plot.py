@@ -28,12 +28,15 @@ _LABEL, _LABEL_LINES, _LINE = 22, 3, 12
 """Characters of a line of a label, lines of it, and the height of one in points."""
 
 
-def radar_plot(axes_of: Sequence[RadarAxis], runs: Sequence[EvaluatedRun]) -> Plot | None:
+def radar_plot(
+    axes_of: Sequence[RadarAxis], runs: Sequence[EvaluatedRun], title: str = "Profile"
+) -> Plot | None:
     """Draw a profile; None without axes.
 
     Args:
         axes_of: its axes, the first on top and the others clockwise.
         runs: the runs, in the order of the values.
+        title: what to call it.
     """
     if not axes_of:
         return None
@@ -51,7 +54,7 @@ def radar_plot(axes_of: Sequence[RadarAxis], runs: Sequence[EvaluatedRun]) -> Pl
         for axis in axes_of
     )
     more = 17 * len(runs) if len(runs) > 1 else 0
-    return draw_plot(f"Profile: {text}", paint, height=_HEIGHT + more)
+    return draw_plot(f"{title}: {text}", paint, height=_HEIGHT + more)
 
 
 def _value(axis: RadarAxis, value: float | None) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from adp.eval.metrics import folded
 from adp.eval.scorer import Figure
+from adp.workflows.report_eval.capabilities import capability_section
 from adp.workflows.report_eval.cells import (
     RUN,
     mean_of,
@@ -89,8 +90,8 @@ def _attempts_remark(runs: Sequence[EvaluatedRun]) -> str:
 
 def sections(evaluation: Evaluation) -> list[Section]:
     """The sections of a report."""
-    parts = (_success, _comparisons, radar_section, _scores, _passes, _groups, _errors,
-             _broken, _tools, _costs, _runs, _examples)  # fmt: skip
+    parts = (_success, _comparisons, radar_section, capability_section, _scores, _passes, _groups,
+             _errors, _broken, _tools, _costs, _runs, _examples)  # fmt: skip
     return [part(evaluation) for part in parts]
 
 
