@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from adp.core.yaml_text import measure, no_yaml, too_deep
+from adp.core.yaml_text import measure, no_yaml, too_deep, too_large
 from adp_schema.errors import UsageError
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -40,7 +40,7 @@ def parse_json_yaml(text: str, name: str, what: str, *, largest: int, deepest: i
         UsageError: it cannot be read, or is too large.
     """
     try:
-        value = _Values(deepest).read(text)
+        value = _Values(what, largest, deepest).read(text)
         measure(value, what, largest, deepest)
     except UsageError as error:
         raise UsageError(f"{name}: {error}") from None
@@ -54,8 +54,11 @@ def parse_json_yaml(text: str, name: str, what: str, *, largest: int, deepest: i
 class _Values:
     """Values out of the events of a parser."""
 
-    def __init__(self, deepest: int) -> None:
-        self._deepest = deepest
+    def __init__(self, what: str, largest: int, deepest: int) -> None:
+        self._what, self._largest, self._deepest = what, largest, deepest
+        self._count = 0  # values, those behind aliases counted each time
+        self._counts: dict[str, int] = {}  # of each anchor that is ended
+        self._begun: list[tuple[str | None, int]] = []  # anchor and count of what is not ended
         self._open: list[Any] = []  # lists and dicts that are not ended
         self._keys: list[str | None] = []  # of each the key that waits for its value
         self._anchors: dict[str, Any] = {}
@@ -77,14 +80,21 @@ class _Values:
             self._put(value, event.anchor, line)
             self._open.append(value)
             self._keys.append(None)
+            self._begun.append((event.anchor, self._count))
             if len(self._open) > self._deepest:
                 raise UsageError(too_deep(self._deepest))
         elif isinstance(event, yaml.CollectionEndEvent):
             self._open.pop()
             self._keys.pop()
+            anchor, count = self._begun.pop()
+            if anchor:
+                self._counts[anchor] = self._count - count
         elif isinstance(event, yaml.AliasEvent):
             if event.anchor not in self._anchors:
                 raise UsageError(f"line {line}: no value has the name &{event.anchor}")
+            if event.anchor in [name for name, _ in self._begun]:
+                raise UsageError(f"line {line}: the value &{event.anchor} holds itself")
+            self._count += self._counts.get(event.anchor, 0)
             self._put(self._anchors[event.anchor], None, line)
         elif isinstance(event, yaml.ScalarEvent):
             if self._open and isinstance(self._open[-1], dict) and self._keys[-1] is None:
@@ -95,8 +105,12 @@ class _Values:
                 self._put(_scalar(event, line), event.anchor, line)
 
     def _put(self, value: Any, anchor: str | None, line: int) -> None:
+        self._count += 1
+        if self._count > self._largest:
+            raise UsageError(too_large(self._what, self._largest))
         if anchor:
             self._anchors[anchor] = value
+            self._counts.pop(anchor, None)
         if not self._open:
             self._documents.append(value)
         elif isinstance(self._open[-1], list):

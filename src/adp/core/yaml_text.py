@@ -61,6 +61,11 @@ def parse_yaml(text: str, name: str, what: str) -> Any:
     return plain
 
 
+def too_large(what: str, largest: int) -> str:
+    """What is said of more values than there may be."""
+    return f"it holds more than {largest:,} values; a {what} is shorter"
+
+
 def no_yaml(error: yaml.YAMLError, name: str) -> UsageError:
     """The error that a text is no YAML, with the line."""
     mark = getattr(error, "problem_mark", None)
@@ -89,7 +94,7 @@ def measure(plain: Any, what: str, largest: int = _LARGEST, deepest: int = _DEEP
         if depth > deepest:
             raise UsageError(too_deep(deepest))
         if count > largest:
-            raise UsageError(f"it holds more than {largest:,} values; a {what} is shorter")
+            raise UsageError(too_large(what, largest))
         if isinstance(value, dict):
             pending += [(item, depth + 1) for pair in value.items() for item in pair]
         elif isinstance(value, list):

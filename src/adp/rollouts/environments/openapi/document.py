@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from adp.core.input_files import LARGEST, read_text
 from adp.core.json_yaml import parse_json_yaml
-from adp.core.yaml_text import measure
+from adp.core.yaml_text import measure, too_deep
 from adp_schema.errors import InputError, UsageError
 
 MOST_VALUES = 6_000_000
@@ -159,7 +159,9 @@ def _json(text: str, path: Path) -> Any:
         measure(root, "file", MOST_VALUES, DEEPEST)
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from None
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise UsageError(f"{path}: {too_deep(DEEPEST)}") from None
+    except ValueError as error:
         raise UsageError(f"{path} cannot be read as JSON: {error}") from None
     return root
 

@@ -21,7 +21,7 @@ from adp.rollouts.environments.openapi.schemas import References, Schemas
 from adp.rollouts.tools import arguments_schema
 from adp_schema.ids import digest
 
-METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+METHODS = frozenset({"get", "put", "post", "delete", "options", "head", "patch", "trace"})
 LONGEST_DESCRIPTION = 1024
 """Characters of a description: services take no more."""
 
@@ -103,8 +103,8 @@ def _listed(
         except OperationError as error:
             faults.append(LeftOut(path, error.place, error.reason))
             continue
-        for method in METHODS:
-            if method in item:
+        for method in item:
+            if method in METHODS:
                 yield f"{method.upper()} {path}", below(place, method), path, item, method
 
 
@@ -143,7 +143,7 @@ class _Reader:
         if definitions:
             parameters["$defs"] = definitions
         return ApiOperation(
-            name=self._name(name_id or f"{method}_{path}"),
+            name=self._name(name_id or re.sub(r"[^A-Za-z0-9]+", "_", f"{method}_{path}")),
             method=method.upper(),
             path=path,
             place=place,
