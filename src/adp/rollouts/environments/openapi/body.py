@@ -198,7 +198,7 @@ class _Arguments:
                 raise OperationError(reason, below(self._place, "encoding", wire))
             explode = given.get("explode")
             return Style(name, name == "form" if explode is None else explode is True)
-        return Style("form", True)
+        return Style("formBody", True)
 
 
 def _swagger_body(
@@ -232,6 +232,6 @@ def _swagger_body(
         explode = given.get("collectionFormat") == "multi"
         results.append(
             ApiArgument(name, given["name"], "body", described(schema, given, given["name"], name),
-                     required, Style("form", explode))
+                     required, Style("formBody", explode))
         )  # fmt: skip
     return RequestBody(FORM, "form", False, False), results

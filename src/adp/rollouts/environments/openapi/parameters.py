@@ -49,7 +49,8 @@ class Style:
     """How a value becomes a text.
 
     Attributes:
-        name: ``form``, ``simple``, ``deepObject``, ...; ``json``: as JSON text.
+        name: ``form``, ``simple``, ``deepObject``, ...; ``json``: as JSON text; ``formBody``: as
+            ``form``, but objects as JSON text.
         explode: whether each part of a list or an object stands for itself.
         reserved: whether reserved characters stay as they are.
     """

@@ -176,7 +176,7 @@ def _header(argument: ApiArgument, value: Any) -> str:
 def _pairs(wire: str, value: Any, style: Style) -> list[str]:
     """``name=value`` for a query, a cookie or a form, encoded."""
     name = quote(wire, safe="")
-    if style.name == "json":
+    if style.name == "json" or (style.name == "formBody" and isinstance(value, Mapping)):
         return [f"{name}={_quoted(_json(value), style)}"]
     if style.name == "deepObject" and isinstance(value, Mapping | list):
         return _deep(name, value, style)
