@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from adp.core.input_files import LARGEST, read_text
 from adp.core.json_yaml import parse_json_yaml
-from adp.core.yaml_text import measure, too_deep
+from adp.core.yaml_text import measure, too_deep, too_large
 from adp_schema.errors import InputError, UsageError
 
 MOST_VALUES = 6_000_000
@@ -154,6 +154,9 @@ def read_document(path: Path) -> ApiDocument:
 
 
 def _json(text: str, path: Path) -> Any:
+    # What holds too much is not even made; signs within texts are few beside the limit.
+    if sum(map(text.count, ",[{")) > MOST_VALUES:
+        raise UsageError(f"{path}: {too_large('file', MOST_VALUES)}")
     try:
         root = json.loads(text, object_pairs_hook=_unique)
         measure(root, "file", MOST_VALUES, DEEPEST)

@@ -17,6 +17,8 @@ from typing import Any
 from adp.rollouts.environments.openapi.document import ApiDocument, OperationError, below
 
 TYPES = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})
+MOST_REFERENCES = 1_000
+"""References that the schemas of an operation may hold: a tool with more is of no use."""
 _SMALL = 40
 """Values of a schema that is written out in place."""
 
@@ -48,6 +50,7 @@ class Schemas:
         self.document = document
         self._names: dict[str, str] = {}
         self._taken: set[str] = set()
+        self._closures: dict[frozenset[str], dict[str, Any]] = {}
         self._pointers: dict[str, str] = {}
         self._components: dict[str, tuple[Any, References] | OperationError] = {}
 
@@ -70,16 +73,28 @@ class Schemas:
         Raises:
             OperationError: a reference leads nowhere, or what is there is no schema.
         """
+        key = frozenset(references)
+        if key not in self._closures:
+            self._closures[key] = self._closure(references)
+        return self._closures[key]
+
+    def _closure(self, references: References) -> dict[str, Any]:
         results: dict[str, Any] = {}
-        pending = list(references)
         edges: dict[str, list[str]] = {}
+        pending, count = list(references), 0
         while pending:
             pointer = pending.pop()
             name = self._names[pointer]
             if name in results:
                 continue
             results[name], further = self._component(pointer)
-            edges[pointer] = [key for key, in_place in further.items() if in_place]
+            count += 1 + len(further)
+            if count > MOST_REFERENCES:
+                raise OperationError(
+                    f"its schemas refer to others more than {MOST_REFERENCES:,} times",
+                    self._pointers[pointer],
+                )
+            edges[pointer] = [target for target, in_place in further.items() if in_place]
             pending += further
         _check_circles(edges, self._pointers)
         return dict(sorted(results.items()))
