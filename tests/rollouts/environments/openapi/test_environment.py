@@ -49,7 +49,7 @@ def ask(world, name, /, **arguments):
     return result
 
 
-def told(result):
+def shown(result):
     return result.text, result.error, result.structured
 
 
@@ -95,11 +95,11 @@ def test_answers_are_told_as_they_are(tmp_path):
     with serving(lambda request: odd[request.query.removeprefix("q=")]) as server:
         world = world_of(tmp_path, server)
         results = {name: ask(world, "x", q=name) for name in odd}
-    assert told(results["json"]) == ('{"a": [1]}', None, {"a": [1]})
+    assert shown(results["json"]) == ('{"a": [1]}', None, {"a": [1]})
     texts = [results[name].text for name in ("text", "latin", "broken", "codec", "empty", "image")]
     assert texts == ["Grün", "Grün", "\ufffd\ufffd!", "a", "HTTP 204", "[image/png, 4 bytes]"]
     assert results["deep"].structured is None
-    assert told(results["missing"])[:2] == (
+    assert shown(results["missing"])[:2] == (
         'Error: HTTP 404: {"detail": "gone"}',
         ErrorType.EXECUTION,
     )
@@ -281,7 +281,7 @@ def test_a_replay_tells_the_same_without_a_network(tmp_path):
     calls = [("x", "a"), ("x", "a"), ("y", "a"), ("x", "b"), ("add", None), ("x", "a"), ("x", "a")]
 
     def played(world):
-        return [told(ask(world, name, **({} if q is None else {"q": q}))) for name, q in calls]
+        return [shown(ask(world, name, **({} if q is None else {"q": q}))) for name, q in calls]
 
     with counting() as server:
         live = played(world_of(tmp_path, server, record=tmp_path / "r"))
@@ -300,12 +300,12 @@ def test_a_replay_tells_the_same_without_a_network(tmp_path):
 
 def test_errors_are_replayed_too_and_an_unreachable_server_is_not_recorded(tmp_path):
     with serving(lambda request: as_json("no", 404)) as server:
-        live = told(ask(world_of(tmp_path, server, record=tmp_path / "r"), "x"))
+        live = shown(ask(world_of(tmp_path, server, record=tmp_path / "r"), "x"))
     server.url = "http://127.0.0.1:1"
     with pytest.raises(InfrastructureError):
         ask(world_of(tmp_path, server, record=tmp_path / "r"), "y")
     world = world_of(tmp_path, server, replay=tmp_path / "r")
-    assert told(ask(world, "x")) == live
+    assert shown(ask(world, "x")) == live
     assert "no answer is recorded" in ask(world, "y").text
 
 
@@ -313,7 +313,7 @@ def test_episodes_that_record_at_once_are_told_the_same(tmp_path):
     results = {}
 
     def episode(number, world):
-        results[number] = [told(ask(world, "x", q=str(n))) for n in range(8)]
+        results[number] = [shown(ask(world, "x", q=str(n))) for n in range(8)]
 
     with counting() as server:
         worlds = [world_of(tmp_path, server, record=tmp_path / "r") for _ in range(6)]
@@ -323,7 +323,7 @@ def test_episodes_that_record_at_once_are_told_the_same(tmp_path):
         for thread in threads:
             thread.join()
     world = world_of(tmp_path, server, replay=tmp_path / "r")
-    replayed = [told(ask(world, "x", q=str(n))) for n in range(8)]
+    replayed = [shown(ask(world, "x", q=str(n))) for n in range(8)]
     assert list(results.values()) == [replayed] * 6
 
 
