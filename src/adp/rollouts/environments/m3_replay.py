@@ -62,6 +62,25 @@ def replaying(tool: Tool, responses: Mapping[str, str]) -> FunctionTool:
     )
 
 
+def live(tool: FunctionTool, other: FunctionTool) -> FunctionTool:
+    """A tool of reference data that asks another tool.
+
+    Arguments are checked by the other tool. An answer in JSON is told as M3 tells it: as Python
+    writes the value.
+    """
+
+    def run(**arguments: Any) -> Result:
+        reason = other.wrong(arguments)
+        if reason is not None:
+            raise ToolError(reason, ErrorType.INVALID_ARGS)
+        result: Result = other.run(**arguments)
+        if result.error is not None or result.structured is None:
+            return result
+        return replace(result, text=str(result.structured))
+
+    return replace(tool, run=run, read_only=other.read_only)
+
+
 def checkable(parameters: Any) -> Mapping[str, Any]:
     """A schema that arguments can be checked against; one that is none admits every object."""
     anything = {"type": "object"}
