@@ -174,6 +174,14 @@ FORMS: Mapping[str, M3Form] = {
     ),
 }
 
+OF_M3: Mapping[str, WireForm] = {
+    "teacher_rits": "m3_teacher",
+    "student_mistral": "m3_mistral",
+    "student_qwen3": "m3_qwen3",
+    "student_granite3": "m3_granite3",
+}
+"""Names of M3's templates -> ours."""
+
 _SLOT = re.compile(
     r"\{(system|tool_text|tool_call_usage|tool_use_constraints|result_form"
     r"|final_answer_instructions)\}"
