@@ -16,7 +16,7 @@ from typing import Any
 from adp.converters.run import convert
 from adp.core.config_mapping import MappedConfig
 from adp.core.input_files import read_text
-from adp.rollouts.readers.infer_agent import ModelProvider, is_infer_agent, read_infer_agent
+from adp.rollouts.readers.infer_agent import Provider, is_infer_agent, read_infer_agent
 from adp.rollouts.spec import Named
 from adp_schema.errors import InputError, StoreError, UsageError
 from adp_schema.ids import digest_file
@@ -81,7 +81,7 @@ def read_m3_run(path: str, out: str, *, policy: bool = False) -> M3Run:
     hf: Mapping[str, Any] = {}
     if given.get("is_hf_agent") and isinstance(given.get("path_to_hf_config"), str):
         hf = _object(_path_of(given["path_to_hf_config"], place))
-    mapped = read_infer_agent(given, ModelProvider(dict(os.environ), hf, policy))
+    mapped = read_infer_agent(given, Provider(dict(os.environ), hf, policy))
     plain = mapped.plain
     store = _reference(_path_of(str(plain["data"]), place), out)
     skip = plain.get("resume", 0)

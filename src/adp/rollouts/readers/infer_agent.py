@@ -31,7 +31,7 @@ _NOT_ASKED = "nobody asks it in this mode"
 
 
 @dataclass(frozen=True)
-class ModelProvider:
+class Provider:
     """What M3 takes from its environment.
 
     Attributes:
@@ -52,9 +52,9 @@ class ModelProvider:
     def server(self) -> dict[str, Any] | None:
         """Settings of the endpoint; None when no address is known."""
         url = self.variables.get("OPENAI_BASE_URL")
-        if self.provider == "local":
+        if self.kind == "local":
             return {"base_url": url or OLLAMA}
-        if self.provider != "rits" or not url:
+        if self.kind != "rits" or not url:
             return None
         for name in ("RITS_API_KEY", "OPENAI_API_KEY"):
             if self.variables.get(name):
@@ -68,7 +68,7 @@ def is_infer_agent(given: Mapping[str, Any]) -> bool:
     return bool(KEYS & set(given)) and "horizon" in given
 
 
-def read_infer_agent(given: Mapping[str, Any], provider: ModelProvider) -> MappedConfig:
+def read_infer_agent(given: Mapping[str, Any], provider: Provider) -> MappedConfig:
     """Read the settings.
 
     Args:
@@ -93,6 +93,9 @@ def read_infer_agent(given: Mapping[str, Any], provider: ModelProvider) -> Mappe
         raise UsageError(f"env_subdomain_mode is one of {', '.join(SUBDOMAINS)}")
     if not isinstance(given.get("path_to_env_data"), str):
         raise UsageError("path_to_env_data names the file of reference data; it is missing")
+    horizon = given.get("horizon")
+    if not isinstance(horizon, int) or isinstance(horizon, bool) or horizon < 1:
+        raise UsageError(f"horizon: {horizon!r} is no number of steps, 1 or more")
     return translate("M3", given, {**_RULES_ALL, **_agent(given, mode, provider)})
 
 
@@ -132,9 +135,7 @@ _RULES_ALL: dict[str, Target] = {
 }  # fmt: skip
 
 
-def _agent(
-    given: Mapping[str, Any], mode: str | None, provider: ModelProvider
-) -> dict[str, Target]:
+def _agent(given: Mapping[str, Any], mode: str | None, provider: Provider) -> dict[str, Target]:
     """Rules that follow from who acts."""
     rules: dict[str, Target] = {
         "path_to_hf_config": Target("", "it is for is_hf_agent"),
@@ -168,7 +169,7 @@ def _agent(
     return rules | _served(provider)
 
 
-def _served(provider: ModelProvider) -> dict[str, Target]:
+def _served(provider: Provider) -> dict[str, Target]:
     server = provider.server()
     if provider.kind == "watsonx":
         raise UsageError(
@@ -193,7 +194,7 @@ def _served(provider: ModelProvider) -> dict[str, Target]:
     return {"agent_model_name_or_path": Target("", "", model)}
 
 
-def _in_process(provider: ModelProvider) -> dict[str, Target]:
+def _in_process(provider: Provider) -> dict[str, Target]:
     """A model in this process, which M3 always lets write its likeliest tokens."""
     hf = provider.hf
     adapter = hf.get("adapter_name_or_path")
@@ -218,9 +219,7 @@ def _in_process(provider: ModelProvider) -> dict[str, Target]:
     }
 
 
-def _assist(
-    given: Mapping[str, Any], mode: str | None, provider: ModelProvider
-) -> dict[str, Target]:
+def _assist(given: Mapping[str, Any], mode: str | None, provider: Provider) -> dict[str, Target]:
     """Rules of the expert: its limits, and whom it may ask."""
     keys = (
         *("save_alternate_trace", "expert_assist_init_limit", "expert_assist_recent_limit"),
@@ -247,7 +246,7 @@ def _assist(
 
 
 def _judge(
-    key: str, judges: tuple[str, ...], given: Mapping[str, Any], provider: ModelProvider
+    key: str, judges: tuple[str, ...], given: Mapping[str, Any], provider: Provider
 ) -> dict[str, Target]:
     server = provider.server()
     tokens = given.get(f"{key}_max_new_tokens")
