@@ -43,8 +43,8 @@ def test_each_setting_is_mapped_or_left_with_a_reason(mode):
 
 def test_the_expert_alone_needs_no_server():
     assert read(Provider()).plain["policy"] == {"name": "expert"}
-    own = read(Provider(policy=True)).plain
-    assert (own["assist"], "policy" in own) == ({"mode": "ground_truth"}, False)
+    plain = read(Provider(policy=True)).plain
+    assert (plain["assist"], "policy" in plain) == ({"mode": "ground_truth"}, False)
 
 
 def test_the_agent_alone_in_the_form_of_its_template():
