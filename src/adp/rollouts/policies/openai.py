@@ -33,7 +33,7 @@ from adp.rollouts.turns import Message, Turn
 from adp_schema.errors import UsageError
 
 
-class OpenAISettings(EndpointSettings, WireFormSettings):
+class OpenAISettings(WireFormSettings, EndpointSettings):
     """Settings of the policy ``openai``."""
 
     model: str

@@ -93,7 +93,7 @@ class WireFormSettings(Settings):
             raise InputError(f"{self.system_file} cannot be read: {error.strerror}") from error
 
 
-class PromptSettings(ModelSettings, WireFormSettings):
+class PromptSettings(WireFormSettings, ModelSettings):
     """How the conversation is written for the model, and how its answers are read."""
 
     call_form: FormName = "auto"
