@@ -10,24 +10,7 @@ from adp.rendering.spans import MORE_ROWS
 from adp.trainers.config import TrainConfig
 from adp.trainers.method import TrainingPlan
 from adp.trainers.precision import Precision
-from adp.trainers.readers.mapping import MappedConfig
 from adp.trainers.run import Trained
-
-
-def say_mapped(mapped_config: MappedConfig, path: str) -> None:
-    """Print what became of the settings of another system's file."""
-    say(f"{Path(path).name} is a configuration of {mapped_config.system}")
-    for line in mapped_config.lines():
-        say(f"  {line}")
-
-
-def mapped_facts(mapped_config: MappedConfig | None) -> dict[str, Any]:
-    """The same, for JSON; empty for a file of adp itself."""
-    if mapped_config is None:
-        return {}
-    mapped = [vars(item) for item in mapped_config.mapped]
-    return {"read_from": mapped_config.system, "mapped": mapped,
-            "without_counterpart": [vars(item) for item in mapped_config.left]}  # fmt: skip
 
 
 def say_plan(config: TrainConfig, plan: TrainingPlan) -> None:

@@ -196,7 +196,9 @@ class M3Environment:
         if self._steps >= self.settings.horizon:
             return self._cut(turn)
         if turn.malformed is not None:
-            return self._labelled(Outcome(results=(unreadable(turn),)))
+            # M3 counts a call without a name or arguments as a bad one, not as unreadable.
+            bad = (category.BAD_TOOL_CALL,) if turn.malformed.startswith("MissingKey") else ()
+            return self._labelled(Outcome(results=(unreadable(turn),), labels=bad))
         if len(turn.calls) > 1:
             return self._parallel(turn)
         return self._labelled(self._carry_out(turn.calls[0]))

@@ -9,6 +9,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator, SchemaError
 
+from adp.rendering.m3_forms import ERRORS
 from adp.rollouts.experts.history import call_key
 from adp.rollouts.experts.reference_run import GoldTurn
 from adp.rollouts.tools import FunctionTool, ToolError
@@ -98,4 +99,6 @@ def in_m3_words(result: Result) -> Result:
     if result.error is None:
         return replace(result, text=f"{SUCCESS}: {result.text}")
     reason = result.text.removeprefix("Error: ")
+    if result.error is ErrorType.PARSING and ERRORS.match(reason):
+        return replace(result, text=reason)
     return replace(result, text=f"{PREFIXES[result.error]}: {reason}")
