@@ -25,8 +25,9 @@ Above two thousand million pairs they are measured on a sample of the trajectori
 - The text of a trajectory is the text of its steps, its calls (name and arguments) and its
   observations, in the order of the view ``transcript``, joined by line ends.
 - The loss is the column ``by``; else the column ``loss``, when the op score (a model's training
-  loss) or another one gives it. Without one it is made of the texts: over the words of the text in lower case, cut at white space,
-  ``min(max(L / 512 + H / 5, 0), 5)`` with L words and the entropy ``H = -sum p ln(p + 1e-9)``.
+  loss) or another one gives it. Without one it is made of the texts: over the words of the text in
+  lower case, cut at white space, ``min(max(L / 512 + H / 5, 0), 5)`` with L words and the entropy
+  ``H = -sum p ln(p + 1e-9)``.
 - ``loss_topk``: the highest first; equal ones stay in order. A null counts 0.
 - ``random``: ``random.Random(random_seed).sample``.
 - ``diversity``: features are the shares of the tokens ``[a-zA-Z0-9_]+`` of more than two
@@ -97,7 +98,7 @@ def run(pool: Pool, options: Coreset) -> OpResult:
         outcome.lines.append(
             f"the loss is the column {column}"
             if column
-            else "a number made of the words stands in for the loss, as there is no column loss; for "
+            else "a number made of the words stands in for the loss: there is no column loss; for "
             "that of a model put `- score: {model: ...}` before"
         )
     if everything:
