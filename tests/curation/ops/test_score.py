@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -155,12 +154,12 @@ def test_losses_are_those_of_trl_on_the_same_rows(store: Store, tmp_path: Path, 
 
 @pytest.mark.parametrize("tokens", [1, 700, 100_000])
 def test_batches_do_not_show(store: Store, tmp_path: Path, tokens: int) -> None:
-    one = _scored(store, out=tmp_path / "one", batch_tokens=1500)
+    expected = _scored(store, out=tmp_path / "one", batch_tokens=1500)
     cache = tmp_path / "cache" / "training-loss"
     for path in cache.iterdir():
         path.unlink()
     other = _scored(store, out=tmp_path / "other", batch_tokens=tokens)
-    assert one.equals(other)
+    assert expected.equals(other)
 
 
 class _Counter:
@@ -182,9 +181,9 @@ class _Counter:
 
 
 @pytest.fixture
-def counter(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Counter]:
+def counter(monkeypatch: pytest.MonkeyPatch) -> _Counter:
     """What the model is asked."""
-    yield _Counter(monkeypatch)
+    return _Counter(monkeypatch)
 
 
 def test_only_what_is_missing_is_asked(store: Store, tmp_path: Path, counter: _Counter) -> None:
@@ -204,10 +203,8 @@ def test_only_what_is_missing_is_asked(store: Store, tmp_path: Path, counter: _C
     more = write_runs(tmp_path / "more", count=8, weights=(1.0, 0.3, 0.0, None))
     _scored(more, out=tmp_path / "grown")
     assert len(counter.asked) == len(set(counter.asked)) > count
-    reports = [
-        (tmp_path / name / "curation" / "report.json").read_text() for name in ("out", "again")
-    ]
-    stages = [json.loads(text)["stages"] for text in reports]
+    records = [tmp_path / name / "curation" / "report.json" for name in ("out", "again")]
+    stages = [json.loads(path.read_text())["stages"] for path in records]
     assert stages[0] == stages[1]
 
 
@@ -216,10 +213,10 @@ import polars as pl
 from adp.curation.op import OpResult
 
 def change(pool, options):
-    seq = pool.members["seq"]
+    seqs = pool.members.select("seq")
     return OpResult(
-        weights=pl.DataFrame({"seq": seq, "step": [1] * len(seq), "loss_weight": [0.25] * len(seq)}),
-        edits=pl.DataFrame({"seq": seq, "step": [2] * len(seq), "text": ["another answer"] * len(seq)}),
+        weights=seqs.with_columns(step=pl.lit(1), loss_weight=pl.lit(0.25)),
+        edits=seqs.with_columns(step=pl.lit(2), text=pl.lit("another answer")),
     )
 """
 
@@ -265,12 +262,12 @@ def test_what_cannot_be_scored_is_null_with_a_reason(tmp_path: Path) -> None:
     have = set(scored.filter(pl.col("loss").is_not_null())["trajectory_id"])
     assert have == {"d/fine", "d/part", "d/odd"}
     ledger = pl.read_parquet(tmp_path / "out" / "curation" / "ledger.parquet")
-    said = {
+    reasons = {
         (row["trajectory_id"], row["verdict"]): row["reason"]
         for row in ledger.iter_rows(named=True)
         if "scored" in row["verdict"]
     }
-    assert said == {
+    assert reasons == {
         ("d/long", "not_scored"): "the window is too small",
         ("d/masked", "not_scored"): "no token is trained",
         ("d/empty", "not_scored"): "no token is trained",
@@ -339,13 +336,9 @@ def test_a_tokenizer_that_is_too_large_is_said(store: Store, tmp_path: Path) -> 
 
 
 def test_a_coreset_takes_the_loss_that_stands_before_it(store: Store, tmp_path: Path) -> None:
-    for place, options in enumerate(
-        [
-            {"method": "loss_topk"},
-            {"method": "loss_topk", "compat": "sage"},
-            {"method": "hybrid", "compat": "sage"},
-        ]  # fmt: skip
-    ):
+    methods = (("loss_topk", {}), ("loss_topk", {"compat": "sage"}), ("hybrid", {"compat": "sage"}))
+    for place, (method, more) in enumerate(methods):
+        options = {"method": method, **more}
         out = tmp_path / f"out{place}"
         score = {"score": {"model": "tiny", "ifd": False}}
         coreset = {"coreset": {"size": 2, "coverage": False, **options}}
