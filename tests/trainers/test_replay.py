@@ -106,8 +106,10 @@ def test_what_makes_no_sense_is_refused(values: dict[str, Any], words: str) -> N
     assert any(words in sentence for sentence in faults(config, NONE))
 
 
-@pytest.mark.parametrize("value", [{"ratio": 0.25}, {"store": "x", "ratio": 0}, {"store": "x", "ratio": float("nan")},
-                                   {"store": 4}, {"store": "x", "sise": 3}, [], 3])  # fmt: skip
+WRONG = ({"ratio": 0}, {"ratio": float("nan")}, {"store": 4}, {"store": None}, {"size": "many"})
+
+
+@pytest.mark.parametrize("value", [*({"store": "x", **item} for item in WRONG), {}, [], 3])
 def test_what_is_no_section_is_refused(value: Any) -> None:
     with pytest.raises(UsageError, match="replay"):
         config_of("store", **{"data.replay": value})
