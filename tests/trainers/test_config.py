@@ -211,7 +211,10 @@ def test_m3s_configuration_is_read_as_it_is() -> None:
     assert (config.training.warmup_steps, config.training.save_strategy) == (0.1, "no")
     assert {item.name for item in other.left if item.why == "it is not known"} == set()
     lines = "\n".join(other.lines())
-    assert 'template = "student_mistral" -> nothing: the tokenizer\'s own chat template' in lines
+    assert config.render.wire_form == "m3_mistral"
+    assert 'template = "student_mistral" -> render.wire_form = "m3_mistral"' in lines
+    other = read_config({**M3, "template": "llama3"})[1]
+    assert 'template = "llama3" -> nothing: the tokenizer\'s own' in "\n".join(other.lines())
 
 
 def test_m3s_preference_settings() -> None:

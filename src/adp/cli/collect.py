@@ -24,8 +24,10 @@ from adp.cli.rollout_options import (
     NoTimes,
     Out,
     PolicySpec,
+    RunConfig,
     Unsafe,
 )
+from adp.cli.run_config import from_config
 from adp.cli.text import epilog, nothing_new, print_json, stdout_to_stderr
 from adp.rollouts.collecting.collect_options import CollectOptions, prepare_collect
 from adp_schema.errors import UsageError
@@ -114,6 +116,7 @@ Listed = Annotated[
 
 def collect(
     env: Env = None,
+    config: RunConfig = None,
     policy: PolicySpec = None,
     tasks: Tasks = None,
     out: Out = None,
@@ -150,21 +153,19 @@ def collect(
     """
     if listed:
         return _list(env, tasks, as_json=as_json)
-    if env is None or policy is None or out is None:
+    named = {"tasks": tasks, "expert_mode": expert_mode, "max_turns": max_turns}
+    chosen = from_config({"env": env, "policy": policy, **named}, config, out, as_json=as_json)
+    if chosen["env"] is None or chosen["policy"] is None or out is None:
         raise UsageError("give --env, --policy and -o; adp collect --list shows what there is")
     options = CollectOptions(
-        env=env,
-        policy=policy,
-        tasks=tasks,
+        **chosen,
         split=split,
-        expert_mode=expert_mode,
         branching=branching,
         step_rewards=step_rewards,
         n=n,
         concurrency=concurrency,
         seed=seed,
         dataset=dataset,
-        max_turns=max_turns,
         max_calls=max_calls,
         max_tokens=max_tokens,
         max_seconds=max_seconds,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from adp.cli.text import console, print_json, print_table, say
 from adp.rollouts.collecting.offered_tools import offered_tools
-from adp.rollouts.environment import ENVIRONMENTS
+from adp.rollouts.environment import ENVIRONMENTS, LeftOut
 from adp.rollouts.policy import POLICIES
 from adp.rollouts.spec import load
 
@@ -39,8 +41,10 @@ def list_tools(env: str, tasks: str | None, *, as_json: bool) -> None:
     """
     kind, about = load(ENVIRONMENTS, env)
     tools = offered_tools(kind, about, tasks)
+    behind = kind.left_out(about) if kind.left_out is not None else None
     if as_json:
-        print_json({"environment": kind.name, "tools": tools})
+        more = {} if behind is None else {"left_out": [dataclasses.asdict(item) for item in behind]}
+        print_json({"environment": kind.name, "tools": tools, **more})
         return
     for tool in tools:
         function = tool["function"]
@@ -51,6 +55,19 @@ def list_tools(env: str, tasks: str | None, *, as_json: bool) -> None:
             say(f"    {line}")
     if not tools:
         say("no tool is on offer at the beginning of an episode")
+    if behind is not None:
+        _say_left_out(behind, len(tools))
+
+
+def _say_left_out(items: Sequence[LeftOut], tools: int) -> None:
+    """Which operations are no tools: the wrong ones by name, the others counted by reason."""
+    say(f"{tools + len(items):,} operations: {tools:,} tools, {len(items):,} left out", "bold")
+    for item in items:
+        if item.wrong:
+            say(f"    {item.operation}: {item.reason} - at {item.place}")
+    reasons = Counter(item.reason for item in items if not item.wrong)
+    for reason, count in reasons.most_common():
+        say(f"    {count:,} x {reason}")
 
 
 def _described(kind: Any) -> dict[str, Any]:

@@ -17,8 +17,10 @@ from adp.cli.rollout_options import (
     NoTimes,
     Out,
     PolicySpec,
+    RunConfig,
     Unsafe,
 )
+from adp.cli.run_config import suite_of
 from adp.cli.score import show as show_scores
 from adp.cli.text import (
     console,
@@ -71,6 +73,7 @@ Listed = Annotated[bool, typer.Option("--list", help="List the suites, and end."
 
 def evaluate(
     suite: SuiteName = None,
+    config: RunConfig = None,
     policy: PolicySpec = None,
     out: Out = None,
     env: Env = None,
@@ -100,12 +103,12 @@ def evaluate(
     if listed:
         list_suites(as_json=as_json)
         return
-    if suite is None or policy is None or out is None:
+    chosen = suite_of({"suite": suite, "policy": policy}, config, out, as_json=as_json)
+    if chosen["suite"] is None or chosen["policy"] is None or out is None:
         raise UsageError("give --suite, --policy and -o; adp eval --list shows the suites")
     given = EvalOptions.model_validate(
         {
-            "suite": suite,
-            "policy": policy,
+            **chosen,
             "env": env,
             "tasks": tasks,
             "with": tuple(scorers or ()),
@@ -128,7 +131,9 @@ def evaluate(
         progress_bar("scoring", "trajectories", quiet=as_json) as progress,
     ):
         options = given.options()
-        result = run(given.chosen(), policy, out, options, watch=screen.show, progress=progress)
+        result = run(
+            given.chosen(), given.policy, out, options, watch=screen.show, progress=progress
+        )
     show(result, out, as_json=as_json)
     check(result, out)
     result.collected.check()

@@ -58,18 +58,16 @@ def render_options(
 
     values: dict[str, Any] = {"max_length": max_length, "window": window}
     if chat_template is not None:
-        try:
-            values["chat_template"] = read_text(chat_template)
-        except OSError as error:
-            raise UsageError(
-                f"the chat template {chat_template} cannot be read: {error.strerror}"
-            ) from error
+        values["chat_template"] = _read(chat_template, "chat template")
     for setting in settings or []:
         name, sign, text = setting.partition("=")
         if not sign:
             raise UsageError(f"--set takes NAME=VALUE, such as reasoning=strip, not '{setting}'")
         # As in the configuration of a training.
         name, _, child = name.removeprefix("render.").partition(".")
+        if name == "system_file" and not child:
+            values["system_text"] = _read(text, "text of the system")
+            continue
         if name not in RenderOptions.model_fields:
             raise UsageError(unknown_name("option of rendering", name, RenderOptions.model_fields))
         try:
@@ -89,3 +87,10 @@ def render_options(
         name = ".".join(map(str, first["loc"]))
         words = first["msg"].removeprefix("Value error, ")
         raise UsageError(f"{name}: {words}" if name else words) from error
+
+
+def _read(file: str, what: str) -> str:
+    try:
+        return read_text(file)
+    except OSError as error:
+        raise UsageError(f"the {what} {file} cannot be read: {error.strerror}") from error

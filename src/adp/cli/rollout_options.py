@@ -18,6 +18,12 @@ def _named(dataset: str | None) -> str | None:
 PolicySpec = Annotated[
     str | None, typer.Option("--policy", "-p", metavar="P", help="Policy: NAME[:key=value,...].")
 ]
+RunConfig = Annotated[
+    str | None,
+    typer.Option(
+        "--config", metavar="FILE", help="M3's infer_agent.json, as it is; options given here win."
+    ),
+]
 Out = Annotated[str | None, typer.Option("--out", "-o", metavar="STORE", help="The store.")]
 AtOnce = Annotated[int, typer.Option(min=1, help="Episodes that run at once.")]
 Dataset = Annotated[

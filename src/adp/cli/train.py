@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
+from adp.cli.mapped_text import mapped_facts, say_mapped
 from adp.cli.push_model import push_run
 from adp.cli.text import epilog, print_json, progress_bar, say
-from adp.cli.train_report import mapped_facts, say_done, say_mapped, say_plan
+from adp.cli.train_report import say_done, say_plan
 from adp.trainers.config import ABSENT
 from adp.trainers.config_file import read_config
 from adp.trainers.method import TrainingPlan

@@ -10,24 +10,7 @@ from adp.rendering.spans import MORE_ROWS
 from adp.trainers.config import TrainConfig
 from adp.trainers.method import TrainingPlan
 from adp.trainers.precision import Precision
-from adp.trainers.readers.mapping import MappedConfig
 from adp.trainers.run import Trained
-
-
-def say_mapped(mapped_config: MappedConfig, path: str) -> None:
-    """Print what became of the settings of another system's file."""
-    say(f"{Path(path).name} is a configuration of {mapped_config.system}")
-    for line in mapped_config.lines():
-        say(f"  {line}")
-
-
-def mapped_facts(mapped_config: MappedConfig | None) -> dict[str, Any]:
-    """The same, for JSON; empty for a file of adp itself."""
-    if mapped_config is None:
-        return {}
-    mapped = [vars(item) for item in mapped_config.mapped]
-    return {"read_from": mapped_config.system, "mapped": mapped,
-            "without_counterpart": [vars(item) for item in mapped_config.left]}  # fmt: skip
 
 
 def say_plan(config: TrainConfig, plan: TrainingPlan) -> None:
@@ -57,6 +40,7 @@ def say_plan(config: TrainConfig, plan: TrainingPlan) -> None:
     else:
         share = f"{100 * plan.trained / plan.tokens:.1f} %" if plan.tokens else "none"
         joined = config.training.packing and plan.sequences != plan.rows
+        joined = joined and config.data.replay is None
         packed = f" in {plan.sequences:,} packs" if joined else ""
         say(
             f"{counted(plan.rows, 'row')}{packed}: {plan.tokens:,} tokens, {plan.trained:,} of "
@@ -71,6 +55,12 @@ def _say_rest(config: TrainConfig, plan: TrainingPlan) -> None:
         say(
             f"teacher {distill.teacher_model_name_or_path}: beta {distill.beta:g}, "
             f"{100 * distill.lmbda:g} % of the steps on what the model writes itself"
+        )
+    if replay := plan.facts.get("replay"):
+        kept = f", from a reservoir of {replay['reservoir']:,}" if replay["reservoir"] else ""
+        say(
+            f"{counted(replay['rows'], 'row')} to replay: {replay['replayed_a_step']:,} beside "
+            f"{replay['new_a_step']:,} new ones in each step{kept}"
         )
     if plan.eval_rows:
         say(f"{counted(plan.eval_rows, 'row')} to measure the loss on")

@@ -30,7 +30,10 @@ _LARGEST = 100_000
 _DEEPEST = 64
 """Values inside one another."""
 
-_TOO_DEEP = f"values stand more than {_DEEPEST} deep in one another; make it flatter"
+
+def too_deep(deepest: int) -> str:
+    """What is said of values that stand deeper in one another than they may."""
+    return f"values stand more than {deepest} deep in one another; make it flatter"
 
 
 def parse_yaml(text: str, name: str, what: str) -> Any:
@@ -50,23 +53,35 @@ def parse_yaml(text: str, name: str, what: str) -> Any:
     except UsageError as error:
         raise UsageError(f"{name}: {error}") from None
     except RecursionError:
-        raise UsageError(f"{name}: {_TOO_DEEP}") from None
+        raise UsageError(f"{name}: {too_deep(_DEEPEST)}") from None
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f" at line {mark.line + 1}" if mark else ""
-        problem = getattr(error, "problem", None) or "it cannot be parsed"
-        raise UsageError(f"{name} is not valid YAML{line}: {problem}") from None
+        raise no_yaml(error, name) from None
     except ValueError as error:  # a number of too many digits, a day that there is not
         raise UsageError(f"{name} holds a value that cannot be read: {error}") from None
     return plain
 
 
-def measure(plain: Any, what: str) -> None:
+def too_large(what: str, largest: int) -> str:
+    """What is said of more values than there may be."""
+    return f"it holds more than {largest:,} values; a {what} is shorter"
+
+
+def no_yaml(error: yaml.YAMLError, name: str) -> UsageError:
+    """The error that a text is no YAML, with the line."""
+    mark = getattr(error, "problem_mark", None)
+    line = f" at line {mark.line + 1}" if mark else ""
+    problem = getattr(error, "problem", None) or "it cannot be parsed"
+    return UsageError(f"{name} is not valid YAML{line}: {problem}")
+
+
+def measure(plain: Any, what: str, largest: int = _LARGEST, deepest: int = _DEEPEST) -> None:
     """Check that a value is no larger than a file can be, and is text that can be written.
 
     Args:
         plain: the value.
         what: what it is, such as ``recipe``.
+        largest: values that it may hold.
+        deepest: how deep they may stand in one another.
 
     Raises:
         UsageError: it is too large, too deep, or holds half a character.
@@ -76,10 +91,10 @@ def measure(plain: Any, what: str) -> None:
     while pending:
         value, depth = pending.pop()
         count += 1
-        if depth > _DEEPEST:
-            raise UsageError(_TOO_DEEP)
-        if count > _LARGEST:
-            raise UsageError(f"it holds more than {_LARGEST:,} values; a {what} is shorter")
+        if depth > deepest:
+            raise UsageError(too_deep(deepest))
+        if count > largest:
+            raise UsageError(too_large(what, largest))
         if isinstance(value, dict):
             pending += [(item, depth + 1) for pair in value.items() for item in pair]
         elif isinstance(value, list):

@@ -142,21 +142,28 @@ def _hint(name: str, there: Sequence[str]) -> str:
     """What to do about a column that is not there."""
     made = {column: op.name for op in OPS.all() for column in _made_by(op)}
     if name in made:
-        return f"add `- {made[name]}: {{}}` before it"
+        return f"add `{_entry(made[name])}` before it"
     near = difflib.get_close_matches(name, {*there, *made}, n=3, cutoff=0.6)
     if not near:
         return "add it before with the op annotate, from a file or from SQL"
     adding = made[near[0]] if not set(near) & set(there) else None
-    hint = f" Then add `- {adding}: {{}}` before it" if adding else ""
+    hint = f" Then add `{_entry(adding)}` before it" if adding else ""
     return f"did you mean {' or '.join(near)}?{hint}"
 
 
 def _made_by(op: Op) -> Iterable[str]:
     """Columns that an op makes when no option is given."""
     try:
-        return op.columns(op.options())
-    except ValueError:  # it has options that must be given
+        return op.columns(op.options.model_construct())
+    except (ValueError, AttributeError):  # they depend on an option that must be given
         return ()
+
+
+def _entry(name: str) -> str:
+    """An op as it stands in a recipe, with the options that must be given."""
+    fields = OPS.get(name).options.model_fields.items()
+    needed = [f"{key}: ..." for key, spec in fields if spec.is_required()]
+    return f"- {name}: {{{', '.join(needed)}}}"
 
 
 def explain(recipe: Recipe, *, every: bool = False) -> list[dict[str, Any]]:

@@ -63,6 +63,8 @@ class Pool:
         folder: folder of the recipe, to which the paths in options are relative.
         steps: ``seq``, ``step`` and the step columns of earlier ops; None when there are none.
         weights: ``seq``, ``step``, ``loss_weight`` of earlier ops; None when there are none.
+        edits: ``seq``, ``step``, ``text`` of steps that earlier ops repaired; None when there are
+            none.
         waiting: the same columns for trajectories of reserve inputs that are not in yet.
         branches: ``seq``, ``trajectory_id``, ``parent_seq``, ``parent_step``, ``branch_kind``,
             ``input``, ``size`` and ``rows`` of the branches of all inputs.
@@ -77,6 +79,7 @@ class Pool:
     folder: Path = field(default_factory=Path)
     steps: pl.DataFrame | None = None
     weights: pl.DataFrame | None = None
+    edits: pl.DataFrame | None = None
     waiting: pl.DataFrame = field(default_factory=pl.DataFrame)
     branches: pl.DataFrame = field(default_factory=pl.DataFrame)
     _gate: QueryGate | None = field(default=None, init=False)

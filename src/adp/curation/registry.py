@@ -26,6 +26,7 @@ OPS: Registry[Op] = Registry(
             "pareto",
             "python",
             "replay",
+            "score",
             "split",
         )
     },

@@ -76,6 +76,7 @@ class State:
             folder=folder or Path(),
             steps=self.steps,
             weights=self.weights,
+            edits=self.edits,
             waiting=outside.filter(outside["input"].is_in(reserve)),
             branches=self.branches,
         )

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 
 from adp.rendering.call_form import CallForm, WrittenCall, call_form
 from adp.rendering.harmony import read_harmony
+from adp.rendering.m3_answers import read_action
 from adp.rendering.pythonic import PythonicForm, writes_python
 from adp.rendering.render import Renderer
 from adp_schema.errors import MissingExtraError, UsageError
@@ -81,8 +82,12 @@ class AnswerReader:
 
     def __init__(self, renderer: Renderer, form: FormName = "auto") -> None:
         self._special = renderer.template.special
+        self._wire_form = renderer.options.wire_form
         self._form = _NAMED.get(form)
         self._parser: Parser | None = None
+        if self._wire_form != "template":
+            self._harmony, self.knows_calls = False, True
+            return
         # What gpt-oss writes is not what its template makes of it.
         self._harmony = form == "auto" and "<|channel|>analysis" in renderer.template.texts[-1]
         if form == "auto" and not self._harmony:
@@ -105,6 +110,9 @@ class AnswerReader:
             prompt: the end of the prompt; it may open the thought.
             tools: tools on offer.
         """
+        if self._wire_form != "template":
+            words, thought, action, why = read_action(text, self._wire_form)
+            return Answer(words if why else self._special.sub("", words), thought, action, why)
         if self._harmony:
             return self._in_harmony(text)
         if self._form is None and self._parser is not None:

@@ -27,6 +27,7 @@ from typing import Any, Literal
 
 from adp.rendering.arguments import object_of, tools_of, whole_text
 from adp.rendering.chat_call_ids import ChatCallIds
+from adp.rendering.policies import Policies
 from adp_schema.model import Observation, Pair, Step, ToolCall, Trajectory
 from adp_schema.parts import JOINT, resolve
 
@@ -115,6 +116,7 @@ class Chat:
         messages: the messages.
         tools: tools on offer, each as ``{"type": "function", "function": {...}}``; may be empty.
         cut: whether messages in the middle were left out to fit a window.
+        policies: of the run; only the wire forms of M3 write them.
     """
 
     trajectory_id: str
@@ -123,6 +125,7 @@ class Chat:
     messages: tuple[Message, ...]
     tools: tuple[dict[str, Any], ...] = ()
     cut: bool = False
+    policies: Policies = field(default_factory=Policies)
 
     def trained(self) -> list[int]:
         """Indices of the messages that are trained."""
@@ -233,6 +236,7 @@ class _Reader:
                     segment=len(chats),
                     messages=tuple(self._context),
                     tools=self._tools,
+                    policies=Policies.of(self._trajectory),
                 )
             )
         self._context = [replace(message, weight=0.0) for message in self._context]

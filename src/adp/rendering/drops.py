@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from adp.rendering.m3_forms import NO_THOUGHT, WORDS_THOUGHT
 from adp.rendering.one_row import DRIFT
 from adp.rendering.prepare import SHORT_IDS, WORDS_BEFORE
 from adp.rendering.spans import MORE_ROWS
@@ -18,7 +19,7 @@ CHOSEN = frozenset({"not the last step", "not in the last turn", "the step is em
 
 WRITTEN = frozenset(
     {
-        *(DRIFT, MORE_ROWS, SHORT_IDS, WORDS_BEFORE),
+        *(DRIFT, MORE_ROWS, NO_THOUGHT, SHORT_IDS, WORDS_BEFORE, WORDS_THOUGHT),
         "chats whose tools stand as text",
         "context edits",
         "events",

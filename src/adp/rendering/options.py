@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from adp.core.options import OptionsModel
+from adp.rendering.m3_forms import WireForm, frame_of
 
 Window = Literal["drop", "keep_start", "keep_ends", "sliding"]
 RESERVED = frozenset({"messages", "tools", "documents", "add_generation_prompt", "strftime_now"})
@@ -30,6 +31,14 @@ class RenderOptions(OptionsModel):
     tools: Literal["template", "text"] = "template"
     """Where tools and calls stand: in the template's own form, or as text in the Hermes manner,
     for templates that know no tools."""
+    wire_form: WireForm = "template"
+    """How the conversation is written: by the chat template, or in a form of M3's students, for
+    adapters that M3 trained: m3_teacher, m3_mistral, m3_qwen3, m3_granite3. These put tools and
+    protocol behind the words of the system, and bring their own separators, but for m3_teacher,
+    which uses the model's chat template."""
+    system_text: str | None = None
+    """The system's message of a form of M3, as text with the slots {system}, {tool_text},
+    {tool_call_usage}, {tool_use_constraints} and {final_answer_instructions}; null: our words."""
     parallel_calls: Literal["keep", "split"] = "keep"
     """split: a step with several calls becomes one message for each call with its result, for
     templates that take one call a message."""
@@ -103,6 +112,13 @@ class RenderOptions(OptionsModel):
 
     @model_validator(mode="after")
     def _fit(self) -> RenderOptions:
+        if self.wire_form == "template":
+            if self.system_text is not None:
+                raise ValueError("system_text needs wire_form, such as wire_form: m3_qwen3")
+        elif self.tools == "text":
+            raise ValueError("a wire form of M3 writes tools itself; leave out tools: text")
+        elif self.chat_template is not None and frame_of(self.wire_form) is not None:
+            raise ValueError(f"{self.wire_form} is a chat template; leave out chat_template")
         if self.max_length is None and self.window != "drop":
             raise ValueError(f"window: {self.window} needs max_length")
         return self

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from adp.rendering.chat import Chat, ChatCall, Message
+from adp.rendering.m3_forms import written
 from adp.rendering.options import Reasoning, RenderOptions, Words
 from adp.rendering.probe import Forms, TemplateRefusalError
 from adp_schema.ids import digest
@@ -67,11 +68,16 @@ def prepare(chat: Chat, options: RenderOptions, forms: Forms, notes: Counter[str
     Raises:
         TemplateRefusalError: the template cannot write the chat; says what to do.
     """
+    by_m3 = options.wire_form != "template"
+    if by_m3:  # thoughts are text there
+        forms = replace(forms, reasoning="inline")
     chat = _reason(chat, options.reasoning, forms, notes)
     if options.parallel_calls == "split":
         chat = _split(chat, notes)
     if options.tools == "text":
         chat = as_text(chat, notes)
+    elif by_m3:
+        chat = written(chat, options.wire_form, options.system_text, notes)
     _check(chat, forms, notes)
     if forms.arguments is not None and not forms.text_with_calls:
         chat = _words(chat, options.words, forms, notes)

@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from adp.rendering.chat import Chat, Message
+from adp.rendering.m3_forms import frame_of
 from adp.rendering.options import RenderOptions
 from adp.rendering.probe import Plain, TemplateRefusalError, probe
 from adp_schema.errors import MissingExtraError, UsageError
@@ -55,7 +56,7 @@ class ChatTemplate:
             raise MissingExtraError("transformers", "train") from error
         import jinja2
 
-        chat_template = options.chat_template
+        chat_template = frame_of(options.wire_form) or options.chat_template
         self.texts = (chat_template, chat_template) if chat_template else _own_templates(tokenizer)
         # The sandbox of transformers: templates come with models, so they are data.
         try:
@@ -68,13 +69,15 @@ class ChatTemplate:
             **options.template_options,
             "strftime_now": day.strftime,
         }
-        arguments = (
+        arguments: tuple[object, ...] = (
             self.texts,
             sorted(tokenizer.special_tokens_map.items()),
             sorted(options.template_options.items()),
             options.date,
             sorted(stops),
         )
+        if options.wire_form != "template":
+            arguments += (options.wire_form, options.system_text)
         self.digest = digest(repr(arguments).encode("utf-8", "surrogatepass"))
         self.marks = any("endgeneration" in text for text in self.texts)
         self.special = special_pattern(tokenizer)

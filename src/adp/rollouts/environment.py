@@ -193,6 +193,24 @@ def as_async(environment: Environment | AsyncEnvironment) -> AsyncEnvironment:
     return InThread(environment)  # type: ignore[arg-type]
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """An operation of a file that is not offered as a tool.
+
+    Attributes:
+        operation: what it is called, such as its method and path.
+        place: JSON path of what the reason is about.
+        reason: why.
+        wrong: whether the file is wrong, or asks for what is not supported; else a setting would
+            offer it.
+    """
+
+    operation: str
+    place: str
+    reason: str
+    wrong: bool = True
+
+
 CONTENT: dict[str, Any] = {"resume": "content"}
 """``json_schema_extra`` of a setting that may be a folder of data: a run notes what it holds, and
 is not gone on with when that has changed."""
@@ -219,6 +237,8 @@ class EnvironmentKind:
         tasks: makes tasks: ``tasks(settings, split, count, seed)``; None: it has none of its own.
         stored: reads the tasks of a store, given its path, where the table of tasks alone does not
             say enough; None: that table.
+        left_out: operations of the settings' file that are no tools, with the reasons; None: the
+            environment has no such file.
     """
 
     name: str
@@ -227,6 +247,7 @@ class EnvironmentKind:
     make: Callable[[Any], Environment | AsyncEnvironment]
     tasks: Callable[[Any, str, int | None, int], Sequence[Task]] | None = None
     stored: Callable[[str], Sequence[Task]] | None = None
+    left_out: Callable[[Any], Sequence[LeftOut]] | None = None
 
 
 ENVIRONMENTS: Registry[EnvironmentKind] = Registry(
@@ -240,6 +261,7 @@ ENVIRONMENTS: Registry[EnvironmentKind] = Registry(
         "gymnasium": "adp.rollouts.environments.from_gymnasium:KIND",
         "m3": "adp.rollouts.environments.m3:KIND",
         "mcp": "adp.rollouts.environments.from_mcp:KIND",
+        "openapi": "adp.rollouts.environments.openapi.environment:KIND",
         "python": "adp.rollouts.environments.python:KIND",
         "retrieve_documents": "adp.rollouts.environments.retrieve_documents:KIND",
         "search": "adp.rollouts.environments.search:KIND",

@@ -28,6 +28,7 @@ from adp.trainers.config_methods import (
     KtoSection,
     RewardSection,
 )
+from adp.trainers.config_replay import ReplaySection
 from adp.trainers.config_run import (
     EvaluateSection,
     LaunchSection,
@@ -130,6 +131,8 @@ class DataSection(ConfigSection):
     the hash of the task, so that no task is on both sides."""
     max_rows: int | None = Field(default=None, ge=1)
     """Train on so many rows at most, chosen by the seed."""
+    replay: ReplaySection | None = None
+    """SFT: rows of an earlier training, mixed into each step; null: none."""
     workers: int | None = Field(default=None, ge=1)
     """Processes that render; null: one a core."""
 
@@ -373,6 +376,9 @@ class TrainConfig(ConfigSection):
         for section, names in {"data": ("store", "eval_store", "workers")}.items():
             for name in names:
                 del plain[section][name]
+        replay = plain["data"].pop("replay")
+        if replay is not None:
+            plain["replay"] = {**replay, "store": None}
         del plain["output_dir"], plain["report"]
         # Machines of one run differ in their number alone.
         del plain["launch"]["machine_rank"]

@@ -110,6 +110,9 @@ def _anchor(plain: dict[str, Any], folder: Path) -> None:
     for key in ("store", "eval_store"):
         if isinstance(data, dict) and isinstance(data.get(key), str):
             data[key] = _joined(folder, data[key])
+    replay = data.get("replay") if isinstance(data, dict) else None
+    if isinstance(replay, dict) and isinstance(replay.get("store"), str):
+        replay["store"] = _joined(folder, replay["store"])
     evaluate = plain.get("evaluate")
     for key in ("suite", "tasks"):
         value = evaluate.get(key) if isinstance(evaluate, dict) else None

@@ -11,6 +11,7 @@ from adp.trainers.cautions import MASK_BYTES, mask_bytes
 from adp.trainers.config import TrainConfig
 from adp.trainers.evaluation.history import stopping_metric
 from adp.trainers.machine import Machine
+from adp.trainers.replay import new_rows, step_rows
 
 
 def _reward(config: TrainConfig, machine: Machine) -> str | None:
@@ -22,6 +23,33 @@ def _reward(config: TrainConfig, machine: Machine) -> str | None:
             f"{lora.init_lora_weights} changes the base under a head that is trained as a whole; "
             "use lora.init_lora_weights: true for a reward model"
         )
+    return None
+
+
+def _replay(config: TrainConfig, machine: Machine) -> str | None:
+    section = config.data.replay
+    if section is None:
+        return None
+    if config.method != "sft":
+        return (
+            f"data.replay mixes rows into the steps of SFT, and {config.method} takes other rows; "
+            "replay between its rounds, with the op replay of a recipe"
+        )
+    strategy = config.training.train_sampling_strategy
+    if strategy == "group_by_length":
+        return "data.replay says the order of the rows; leave out training.train_sampling_strategy"
+    if config.training.other.get("dataloader_drop_last"):
+        return "data.replay counts on whole epochs; leave out training.other.dataloader_drop_last"
+    total = step_rows(config)
+    if not new_rows(total, section.ratio):
+        return (
+            f"data.replay.ratio {section.ratio:g} leaves no room for a new row in steps of "
+            f"{total} rows; use a smaller ratio, or more training.gradient_accumulation_steps"
+        )
+    if section.reservoir and config.training.packing:
+        return "a reservoir takes up rows, and packs hold several; leave out training.packing"
+    if section.size is not None and not section.reservoir:
+        return "data.replay.size is that of a reservoir; add data.replay.reservoir: true"
     return None
 
 
@@ -151,6 +179,7 @@ def _liger(config: TrainConfig, machine: Machine) -> str | None:
 
 RUN_RULES: tuple[Callable[[TrainConfig, Machine], str | None], ...] = (
     _reward,
+    _replay,
     _evaluate,
     _early_stopping,
     _fsdp,

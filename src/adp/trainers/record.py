@@ -101,7 +101,9 @@ def _stores(config: TrainConfig) -> list[dict[str, Any]]:
     from adp.stores.shards import manifest_hash
 
     stores = []
-    for use, place in (("train", config.data.store), ("eval", config.data.eval_store)):
+    data = config.data
+    replay = None if data.replay is None else data.replay.store
+    for use, place in (("train", data.store), ("replay", replay), ("eval", data.eval_store)):
         if place is None:
             continue
         store = Store.open(place)

@@ -63,37 +63,67 @@ def rendered_parts(
     """
     data = config.data
     assert data.store is not None
-    tokenizer = config.model.tokenizer_name_or_path or config.model.model_name_or_path
-
-    def render(path: str, splits: tuple[str, ...] | None) -> RenderReport:
-        report = render_store(
-            Store.open(path),
-            tokenizer,
-            options=config.render,
-            splits=splits,
-            workers=data.workers,
-            progress=progress,
-        )
-        check_ends(report.notes, config.render)
-        return report
-
-    report = render(data.store, data.splits)
+    report = _render(config, data.store, data.splits, progress)
     train, measured = RenderedPart(report), None
     if data.eval_store or data.eval_splits:
-        measured = RenderedPart(render(data.eval_store or data.store, data.eval_splits))
+        place = data.eval_store or data.store
+        measured = RenderedPart(_render(config, place, data.eval_splits, progress))
     elif data.eval_share:
-        out = held_out(Store.open(data.store), data.eval_share)
-        ids = [str(item) for item in column(train, "trajectory_id")]
-        chosen = np.array([id_ in out for id_ in ids], dtype=bool)
+        chosen = _held_out(train, data.store, data.eval_share)
         if not chosen.any():
+            count = len(set(column(train, "trajectory_id")))
             raise UsageError(
-                f"data.eval_share {data.eval_share} of {len(set(ids)):,} trajectories is none; use "
+                f"data.eval_share {data.eval_share} of {count:,} trajectories is none; use "
                 "more, or leave it out"
             )
         train, measured = RenderedPart(report, ~chosen), RenderedPart(report, chosen)
     if data.max_rows is not None:
         train = _fewer(train, data.max_rows, config.training.seed)
     return train, measured
+
+
+def replayed_part(config: TrainConfig, progress: Progress) -> RenderedPart | None:
+    """The rows of the replay store, without those that are held out; None without a store.
+
+    Args:
+        config: the run.
+        progress: told about the rendering.
+
+    Raises:
+        UsageError: steps do not end.
+        EmptyResultError: no row comes out.
+    """
+    section = config.data.replay
+    if section is None:
+        return None
+    part = RenderedPart(_render(config, section.store, section.splits, progress))
+    if not config.data.eval_share:
+        return part
+    chosen = ~_held_out(part, section.store, config.data.eval_share)
+    if not chosen.any():
+        raise EmptyResultError("all rows of data.replay.store are held out to be measured")
+    return RenderedPart(part.report, chosen)
+
+
+def _render(
+    config: TrainConfig, place: str, splits: tuple[str, ...] | None, progress: Progress
+) -> RenderReport:
+    report = render_store(
+        Store.open(place),
+        config.model.tokenizer_name_or_path or config.model.model_name_or_path,
+        options=config.render,
+        splits=splits,
+        workers=config.data.workers,
+        progress=progress,
+    )
+    check_ends(report.notes, config.render)
+    return report
+
+
+def _held_out(part: RenderedPart, place: str, share: float) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Which rows are of trajectories that are held out."""
+    out = held_out(Store.open(place), share)
+    return np.array([str(name) in out for name in column(part, "trajectory_id")], dtype=bool)
 
 
 def _fewer(part: RenderedPart, most: int, seed: int) -> RenderedPart:

@@ -18,7 +18,15 @@ from adp.core.progress import Progress
 from adp.trainers.arguments import check_other, trainer_arguments
 from adp.trainers.config import TrainConfig
 from adp.trainers.method import TrainingPlan
-from adp.trainers.rendered_rows import BATCH, RenderedPart, rendered_parts, rendered_plan
+from adp.trainers.rendered_rows import (
+    BATCH,
+    RenderedPart,
+    column,
+    rendered_parts,
+    rendered_plan,
+    replayed_part,
+)
+from adp.trainers.replay import make_plan, read_plan, write_plan
 from adp.trainers.rows import TOKENS, WEIGHTS, read_arrow, write_arrow
 from adp_schema.errors import UsageError
 
@@ -36,7 +44,8 @@ class Sft:
         progress.status("rendering rows")
         train, measured = rendered_parts(config, progress)
         plan = rendered_plan(train)
-        weighted = train.report.fractional
+        old = replayed_part(config, progress)
+        weighted = train.report.fractional or (old is not None and old.report.fractional)
         if weighted and config.training.loss_type == "dft":
             raise UsageError(
                 "weights between 0 and 1 do not go with training.loss_type: dft, which weighs "
@@ -49,6 +58,9 @@ class Sft:
             )
         plan.facts |= {"fractional_weights": weighted}
         plan.sequences = _write(config, train, folder, "train", weighted=weighted)
+        if old is not None:
+            held = _write(config, old, folder, "replay", weighted=weighted)
+            _plan_replay(config, folder, plan, held, [train, old])
         if measured is not None:
             _write(config, measured, folder, "eval", weighted=weighted)
             plan.eval_rows = sum(batch.num_rows for batch in measured.batches(["length"]))
@@ -81,6 +93,8 @@ class Sft:
             from adp.trainers.weighted_sft import WeightedCollator, WeightedTrainer
 
             kind, collator_kind = WeightedTrainer, WeightedCollator
+        if config.data.replay is not None:
+            kind = _replaying(kind, folder, given)
         collator = collator_kind(
             pad_token_id=tokenizer.pad_token_id, padding_free=config.training.packing
         )
@@ -88,6 +102,41 @@ class Sft:
 
 
 METHOD = Sft()
+
+
+def _plan_replay(
+    config: TrainConfig, folder: Path, plan: TrainingPlan, held: int, parts: Sequence[RenderedPart]
+) -> None:
+    """Write the order of new and replayed rows, and say how many there are."""
+    order = make_plan(config, plan.sequences, held)
+    names: list[str] = []
+    if order.reservoir is not None:
+        names = [str(name) for part in parts for name in column(part, "trajectory_id")]
+    write_plan(order, folder, names)
+    plan.sequences = order.length()
+    plan.longest = max(plan.longest, *column(parts[-1], "length"))
+    plan.facts |= {
+        "replay": {
+            "store": parts[-1].report.store,
+            "render": parts[-1].report.key,
+            "rows": held,
+            "new_a_step": order.new_a_step,
+            "replayed_a_step": order.total - order.new_a_step,
+            "reservoir": order.reservoir,
+        }
+    }
+
+
+def _replaying(kind: Any, folder: Path, given: dict[str, Any]) -> Any:
+    """The trainer with the rows of the replay store behind the new ones, in the planned order."""
+    from datasets import concatenate_datasets
+
+    from adp.trainers.trl_replay import ReplayOrder
+
+    old = read_arrow(folder / "replay.arrow")
+    assert old is not None
+    given["train_dataset"] = concatenate_datasets([given["train_dataset"], old])
+    return type(kind.__name__, (ReplayOrder, kind), {"plan": read_plan(folder)[0]})
 
 
 def _write(

@@ -21,6 +21,7 @@ from adp.trainers.evaluation.history import stops_early
 from adp.trainers.library_output import quiet
 from adp.trainers.method import METHODS
 from adp.trainers.precision import Precision
+from adp.trainers.replay import write_buffer
 from adp_schema.errors import AdpError, MissingExtraError, TrainingError
 from adp_schema.manifest import write_atomic
 
@@ -187,6 +188,7 @@ def _write_result(trainer: Any, out: Path) -> None:
             parameter.numel() for parameter in trainer.model.parameters() if parameter.requires_grad
         ),
     }
+    write_buffer(out / WORK / ROWS, out, state.global_step)
     write_atomic(out / WORK / RESULT, json.dumps(results) + "\n")
 
 

@@ -34,7 +34,7 @@ def test_the_examples_are_found():
 def test_the_names_on_the_page_can_be_read():
     names = "|".join(ENVIRONMENTS)
     lines = re.findall(rf"^(?:{names})(?::.*)?$", PAGE, re.MULTILINE)
-    assert len(lines) == 8
+    assert len(lines) == 9
     for line in lines:
         kind, settings = load(ENVIRONMENTS, line)
         assert isinstance(settings, kind.settings)

@@ -47,6 +47,8 @@ class CollectOptions(Settings):
     """File of tasks, store, or SPLIT:COUNT[:SEED]; null: 100 of the environment's."""
     split: str | None = None
     """Of a file or a store, only the tasks of this split."""
+    skip: int = Field(default=0, ge=0)
+    """Tasks at the beginning that are left out."""
     expert_mode: str | None = None
     """An expert beside the policy: none, ground_truth, random or informed, with settings."""
     branching: str | None = None
@@ -199,6 +201,10 @@ def prepare_collect(options: CollectOptions) -> PreparedCollect:
     kind, about, policy_kind, policy_about = options.kinds()
     text = options.tasks or own_tasks(kind)
     tasks = read_tasks(text, kind, about, split=options.split)
+    if options.skip:
+        count = min(options.skip, len(tasks.tasks))
+        reasons = [f"it is one of the first {options.skip:,} tasks"] * count
+        tasks.leave(tasks.tasks[count:], reasons)
     if not options.tasks:
         tasks.notes.append("made by the environment; choose others with --tasks")
     policy = policy_kind.make(policy_about)

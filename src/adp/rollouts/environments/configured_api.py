@@ -12,34 +12,21 @@ environment are not used.
 
 from __future__ import annotations
 
-import asyncio
-import functools
-from collections.abc import Coroutine, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal, TypeVar
+import json
+from collections.abc import Mapping
+from typing import Any, Literal
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
-import httpx2
 from pydantic import Field
 
 from adp.core.json_values import json_or_none
 from adp.rollouts.environments.configured_command import PLACE, ToolEntry, word_of
+from adp.rollouts.environments.http_request import HttpRequest, ask, refusal
 from adp.rollouts.environments.variables import expanded, variables_of
-from adp.rollouts.tools import LONGEST_REASON, ToolError
+from adp.rollouts.tools import ToolError
 from adp.rollouts.turns import ErrorType, Result
 from adp_schema.errors import UsageError
 
-_T = TypeVar("_T")
-
-MOST_REDIRECTS = 3
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_STATUS = {
-    400: ErrorType.INVALID_ARGS,
-    408: ErrorType.TIMEOUT,
-    422: ErrorType.INVALID_ARGS,
-    429: ErrorType.LIMIT,
-    504: ErrorType.TIMEOUT,
-}
 _SHORTEST_SECRET = 4
 """Characters from which on the value of a variable is taken out of what the agent reads."""
 
@@ -92,21 +79,16 @@ class ApiEntry(ToolEntry):
         """
         url, body = self.address(arguments)
         headers = {name: expanded(value) for name, value in self.headers.items()}
-        # What is not packed cannot grow when it is unpacked.
-        headers["Accept-Encoding"] = "identity"
-        try:
-            status, text = _alone(self._asked(url, body, headers))
-        except (httpx2.TimeoutException, TimeoutError):
-            raise ToolError("the server took too long", ErrorType.TIMEOUT) from None
-        except httpx2.InvalidURL as error:
-            raise ToolError(f"this is no address: {error}", ErrorType.INVALID_ARGS) from None
-        except httpx2.HTTPError as error:
-            reason = self._quiet(str(error))[:LONGEST_REASON]
-            raise ToolError(f"the server cannot be asked: {reason}") from None
-        text = self._quiet(text)
-        if status >= 400:
-            kind = _STATUS.get(status, ErrorType.EXECUTION)
-            raise ToolError(f"HTTP {status}: {text[:LONGEST_REASON]}", kind)
+        content = None
+        if body is not None:
+            text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+            content = text.encode("utf-8")
+            headers = {"Content-Type": "application/json", **headers}
+        request = HttpRequest(self.method, url, headers, content)
+        answer = ask(request, timeout=self.timeout, longest=self.longest, quiet=self._quiet)
+        text = self._quiet(answer.text)
+        if answer.status >= 400:
+            raise refusal(answer.status, text)
         return Result(text=text, structured=json_or_none(text))
 
     def address(self, arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any] | None]:
@@ -132,50 +114,6 @@ class ApiEntry(ToolEntry):
         query = "&".join(filter(None, (parts.query, urlencode(words, doseq=True))))
         return urlunsplit(parts._replace(query=query)), None
 
-    async def _asked(
-        self, url: str, body: Mapping[str, Any] | None, headers: Mapping[str, str]
-    ) -> tuple[int, str]:
-        """Status and text of the answer.
-
-        The time of the client holds for each part that arrives; a server that sends its headers
-        byte by byte would never be late. So the time of all is limited, too.
-        """
-        method: str = self.method
-        async with (
-            asyncio.timeout(self.timeout),
-            httpx2.AsyncClient(
-                timeout=self.timeout, trust_env=False, verify=_certificates()
-            ) as client,
-        ):
-            for _ in range(MOST_REDIRECTS + 1):
-                sent: dict[str, Any] = {"json": body} if method == "POST" else {}
-                async with client.stream(method, url, headers=headers, **sent) as response:
-                    where = response.headers.get("location")
-                    if response.status_code not in _REDIRECTS or where is None:
-                        return response.status_code, await self._read(response)
-                    target = response.url.join(where)
-                    if _origin(target) != _origin(response.url):
-                        raise ToolError(
-                            "the server redirects to another host, which is not followed"
-                        )
-                    if response.status_code not in (307, 308):
-                        method = "GET"
-                    url = str(target)
-        raise ToolError("the server redirects again and again")
-
-    async def _read(self, response: Any) -> str:
-        data = bytearray()
-        if response.headers.get("content-encoding", "identity").lower() != "identity":
-            raise ToolError("the server packs its answer, though it was asked not to")
-        async for chunk in response.aiter_raw():
-            data += chunk
-            if len(data) > self.longest:
-                raise ToolError(f"the answer has more than {self.longest:,} bytes", ErrorType.LIMIT)
-        try:
-            return data.decode(response.charset_encoding or "utf-8", "replace")
-        except LookupError:
-            return data.decode("utf-8", "replace")
-
     def _quiet(self, text: str) -> str:
         """A text without the values of the variables that the headers name."""
         for header in self.headers.values():
@@ -184,31 +122,3 @@ class ApiEntry(ToolEntry):
                 if len(value) >= _SHORTEST_SECRET:
                     text = text.replace(value, f"[{name}]")
         return text
-
-
-def _alone(work: Coroutine[Any, Any, _T]) -> _T:
-    """The result of a coroutine, from a loop that it has for itself."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        pass
-    else:
-        with ThreadPoolExecutor(1) as thread:
-            return thread.submit(lambda: _alone(work)).result()
-    # asyncio.run would wait at its end for a name that the system still looks up.
-    loop = asyncio.new_event_loop()
-    try:
-        return loop.run_until_complete(work)
-    finally:
-        loop.run_until_complete(loop.shutdown_asyncgens())
-        loop.close()
-
-
-@functools.cache
-def _certificates() -> Any:
-    """The certificates that are trusted; reading them takes long."""
-    return httpx2.create_ssl_context()
-
-
-def _origin(url: Any) -> tuple[str, str, int | None]:
-    return url.scheme, url.host, url.port

@@ -28,14 +28,14 @@ from typing import Any, Self, cast
 from adp.rollouts.answer_match import same_answer
 from adp.rollouts.environment import ENVIRONMENTS, CannotForkError, Environment, Start, Verdict
 from adp.rollouts.environments import m3_scenario as scenario
-from adp.rollouts.environments.m3_replay import PARALLEL, in_m3_words, recorded, replaying
+from adp.rollouts.environments.m3_replay import PARALLEL, in_m3_words, live, recorded, replaying
 from adp.rollouts.environments.m3_scenario import M3Settings
 from adp.rollouts.environments.m3_tasks import M3TaskConfig, config_of
 from adp.rollouts.experts import labels as category
 from adp.rollouts.experts.history import call_key
 from adp.rollouts.experts.reference_run import GoldStep, GoldTurn, gold_of
 from adp.rollouts.spec import load
-from adp.rollouts.tool_environment import by_name, unreadable
+from adp.rollouts.tool_environment import ToolEnvironment, by_name, unreadable
 from adp.rollouts.tools import FunctionTool, carry_out
 from adp.rollouts.turns import Call, ErrorType, Message, Outcome, Result, Tool, Turn
 from adp_schema.errors import UsageError
@@ -75,9 +75,11 @@ class M3Environment:
             inner = cast(Environment, kind.make(about))
         self._inner = inner
         self._judge = judge
-        self.blocking = bool(getattr(inner, "blocking", False))
+        self._api = _api(self.settings)
+        self.blocking = any(getattr(world, "blocking", False) for world in (inner, self._api))
         self.task: Task | None = None
         self.labels: tuple[str, ...] = ()
+        self._live: frozenset[str] = frozenset()
         self._turn = self._steps = 0
         self._verdicts: list[bool | None] = []
         self._gold: tuple[GoldTurn, ...] = ()
@@ -100,6 +102,8 @@ class M3Environment:
         self._verdicts, self._answers, self.labels = [], [], ()
         self._availability = self._chosen_availability()
         self._question = self._first_question(start)
+        if self._api is not None:
+            self._api.reset(task, seed=seed)
         if self._inner is None:
             self._known = self._replayed()
         usage = self._usage()
@@ -149,7 +153,15 @@ class M3Environment:
             tools.append(scenario.retrieve_tool(self._config.collections))
         self._responses = recorded(self._gold)
         self._shown = tuple(tools)
-        return by_name([replaying(tool, self._responses) for tool in tools])
+        known = by_name([replaying(tool, self._responses) for tool in tools])
+        if self._api is None:
+            return known
+        others = self._api.functions
+        self._live = frozenset(known) & frozenset(others)
+        return {
+            name: live(tool, others[name]) if name in self._live else tool
+            for name, tool in known.items()
+        }
 
     # ---- tools -----------------------------------------------------------------------------
 
@@ -184,7 +196,9 @@ class M3Environment:
         if self._steps >= self.settings.horizon:
             return self._cut(turn)
         if turn.malformed is not None:
-            return self._labelled(Outcome(results=(unreadable(turn),)))
+            # M3 counts a call without a name or arguments as a bad one, not as unreadable.
+            bad = (category.BAD_TOOL_CALL,) if turn.malformed.startswith("MissingKey") else ()
+            return self._labelled(Outcome(results=(unreadable(turn),), labels=bad))
         if len(turn.calls) > 1:
             return self._parallel(turn)
         return self._labelled(self._carry_out(turn.calls[0]))
@@ -210,8 +224,11 @@ class M3Environment:
             # Some recorded calls do not fit the schema of their tool; they were answered all the
             # same, so what is recorded comes first.
             known = self._responses.get(call_key(call))
-            if known is not None:
+            if known is not None and call.name not in self._live:
                 return Outcome((Result(known, call_id=call.call_id, name=call.name),))
+            if call.name in self._live:  # the tool that answers checks the arguments
+                tool = replace(self._known[call.name], parameters={"type": "object"})
+                return Outcome((carry_out(call, {call.name: tool}),))
             return Outcome((carry_out(call, self._known),))
         step = self._inner.step(Turn(calls=(call,)))
         return replace(step, terminated=False, context=None, answer=None)
@@ -349,12 +366,28 @@ class M3Environment:
             if fork is self._inner:
                 raise CannotForkError("the environment inside gave itself as its copy")
             other._inner = fork
+        if self._api is not None:
+            other._api = self._api.fork()
+            other._known = other._replayed()
         return other
 
     def close(self) -> None:
         """Close the environment inside."""
         if self._inner is not None:
             self._inner.close()
+
+
+def _api(settings: M3Settings) -> ToolEnvironment | None:
+    """The environment that answers calls of its tools in place of the recording."""
+    if settings.api is None:
+        return None
+    if settings.inner is not None:
+        raise UsageError("the environment m3 takes either inner or api")
+    kind, about = load(ENVIRONMENTS, settings.api)
+    result = kind.make(about)
+    if not isinstance(result, ToolEnvironment):
+        raise UsageError(f"the tools of '{kind.name}' are no functions, which api needs; try inner")
+    return result
 
 
 def _instruction(text: str, call: Call, error: ErrorType) -> Result:

@@ -9,6 +9,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator, SchemaError
 
+from adp.rendering.m3_forms import ERRORS
 from adp.rollouts.experts.history import call_key
 from adp.rollouts.experts.reference_run import GoldTurn
 from adp.rollouts.tools import FunctionTool, ToolError
@@ -62,6 +63,25 @@ def replaying(tool: Tool, responses: Mapping[str, str]) -> FunctionTool:
     )
 
 
+def live(tool: FunctionTool, other: FunctionTool) -> FunctionTool:
+    """A tool of reference data that asks another tool.
+
+    Arguments are checked by the other tool. An answer in JSON is told as M3 tells it: as Python
+    writes the value.
+    """
+
+    def run(**arguments: Any) -> Result:
+        reason = other.wrong(arguments)
+        if reason is not None:
+            raise ToolError(reason, ErrorType.INVALID_ARGS)
+        result: Result = other.run(**arguments)
+        if result.error is not None or result.structured is None:
+            return result
+        return replace(result, text=str(result.structured))
+
+    return replace(tool, run=run, read_only=other.read_only)
+
+
 def checkable(parameters: Any) -> Mapping[str, Any]:
     """A schema that arguments can be checked against; one that is none admits every object."""
     anything = {"type": "object"}
@@ -79,4 +99,6 @@ def in_m3_words(result: Result) -> Result:
     if result.error is None:
         return replace(result, text=f"{SUCCESS}: {result.text}")
     reason = result.text.removeprefix("Error: ")
+    if result.error is ErrorType.PARSING and ERRORS.match(reason):
+        return replace(result, text=reason)
     return replace(result, text=f"{PREFIXES[result.error]}: {reason}")

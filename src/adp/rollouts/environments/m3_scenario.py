@@ -71,6 +71,9 @@ class M3Settings(Settings):
     """Store of converted reference data, for its tasks."""
     inner: str | None = None
     """Spec of an environment whose tools are called instead."""
+    api: str | None = None
+    """Spec of an environment, such as openapi:file=..., that answers calls of its tools in place of
+    the recording."""
     availability: Availability | None = None
     """Which tools are on offer; none: what the task says."""
     enforce: bool = False

@@ -96,7 +96,7 @@ def _load(name: str, settings: ModelSettings) -> Any:
             **{key: value for key, value in given.items() if value is not None},
         ).to(device)
     except (OSError, ValueError, ImportError, RuntimeError) as error:
-        raise UsageError(_unloadable("model", name, error)) from error
+        raise UsageError(unloadable("model", name, error)) from error
 
 
 def _adapted(model: Any, adapter: str) -> Any:
@@ -107,9 +107,10 @@ def _adapted(model: Any, adapter: str) -> Any:
     try:
         return PeftModel.from_pretrained(model, adapter).merge_and_unload(safe_merge=True)
     except (OSError, ValueError, RuntimeError, KeyError) as error:
-        raise UsageError(_unloadable("adapter", adapter, error)) from error
+        raise UsageError(unloadable("adapter", adapter, error)) from error
 
 
-def _unloadable(what: str, name: str, error: Exception) -> str:
+def unloadable(what: str, name: str, error: Exception) -> str:
+    """The sentence for a model or an adapter that cannot be loaded."""
     reason = " ".join(str(error).split())[:300].rstrip(".")
     return f"the {what} {name} cannot be loaded: {reason}; give a folder or a name on the Hub"

@@ -9,28 +9,31 @@ is, see `adp.rollouts.endpoint.client`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic import Field
 
+from adp.rendering.m3_forms import stops_of
 from adp.rollouts.endpoint.client import Endpoint
 from adp.rollouts.endpoint.errors import ContextError, FormatError
 from adp.rollouts.endpoint.settings import EndpointSettings
 from adp.rollouts.policies.names import model_name
 from adp.rollouts.policies.openai_messages import (
     entropies_of,
+    message_by_m3,
     message_in_text,
     read_turn,
     wire_messages,
 )
-from adp.rollouts.policies.settings import free
+from adp.rollouts.policies.settings import WireFormSettings, free
 from adp.rollouts.policy import AgentLimitError, PolicyKind, Request
-from adp.rollouts.turns import Turn
+from adp.rollouts.turns import Message, Turn
 from adp_schema.errors import UsageError
 
 
-class OpenAISettings(EndpointSettings):
+class OpenAISettings(WireFormSettings, EndpointSettings):
     """Settings of the policy ``openai``."""
 
     model: str
@@ -46,7 +49,8 @@ class OpenAISettings(EndpointSettings):
     seed: bool = True
     """Send the seed of each turn."""
     stop: list[str] = Field(default_factory=list)
-    """Texts that end a turn."""
+    """Texts that end a turn. With a wire form of M3 and none given: what begins a result, and what
+    ends a turn."""
     tool_choice: Literal["auto", "required", "none"] | None = None
     """null: what the server chooses, mostly auto."""
     tools_in: Literal["api", "text"] = "api"
@@ -83,6 +87,7 @@ class OpenAIPolicy:
         self.name = model_name(settings.model)
         self.vocabulary: int | None = None
         self._settings = settings
+        self._words = settings.words()
         self._endpoint = Endpoint(settings, settings.extra_body)
 
     async def act(self, request: Request) -> Turn:
@@ -103,7 +108,13 @@ class OpenAIPolicy:
         except ContextError as error:
             raise AgentLimitError("context_length", str(error)) from error
         settings = self._settings
-        turn = read_turn(reply.body, self.name, reply.tries, in_text=settings.tools_in == "text")
+        turn = read_turn(
+            reply.body,
+            self.name,
+            reply.tries,
+            in_text=settings.tools_in == "text",
+            wire_form=settings.wire_form,
+        )
         if not settings.entropies:
             return turn
         return replace(turn, entropies=entropies_of(reply.body, settings.entropies))
@@ -114,8 +125,13 @@ class OpenAIPolicy:
 
     def _body(self, request: Request) -> dict[str, Any]:
         settings = self._settings
-        in_text = settings.tools_in == "text"
-        messages = message_in_text(request) if in_text else request.messages
+        by_m3 = settings.wire_form != "template"
+        in_text = by_m3 or settings.tools_in == "text"
+        messages: Sequence[Message] = request.messages
+        if by_m3:
+            messages = message_by_m3(request, settings.wire_form, self._words)
+        elif in_text:
+            messages = message_in_text(request)
         tools = [] if in_text else [dict(tool) for tool in request.tools]
         given: dict[str, Any] = {
             "model": settings.model,
@@ -126,7 +142,7 @@ class OpenAIPolicy:
             "top_p": settings.top_p,
             settings.max_tokens_field: settings.max_tokens,
             "seed": request.seed if settings.seed else None,
-            "stop": settings.stop or None,
+            "stop": settings.stop or stops_of(settings.wire_form) or None,
             "logprobs": settings.logprobs or settings.entropies > 0 or None,
             "top_logprobs": settings.entropies or None,
             "stream": settings.stream or None,
@@ -137,10 +153,14 @@ class OpenAIPolicy:
 
 
 def _make(settings: OpenAISettings) -> OpenAIPolicy:
-    if settings.tool_choice is not None and settings.tools_in == "text":
+    by_m3 = settings.wire_form != "template"
+    if settings.tool_choice is not None and (by_m3 or settings.tools_in == "text"):
         raise UsageError(
-            "tool_choice is for the server's own tools; leave it out with tools_in=text"
+            "tool_choice is for the server's own tools; leave it out with tools_in=text and "
+            "wire_form"
         )
+    if by_m3 and settings.tools_in == "text":
+        raise UsageError("a wire form of M3 writes tools itself; leave out tools_in=text")
     return OpenAIPolicy(settings)
 
 

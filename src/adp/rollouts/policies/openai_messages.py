@@ -13,12 +13,16 @@ from typing import Any
 
 from adp.rendering.answers import TAGS, split_thought
 from adp.rendering.arguments import object_of
+from adp.rendering.m3_answers import read_action
+from adp.rendering.m3_forms import WireForm, written
 from adp.rendering.prepare import as_text
+from adp.rendering.probe import TemplateRefusalError
 from adp.rollouts.policies.entropy import top_entropy
 from adp.rollouts.policies.names import model_name
 from adp.rollouts.policies.prompts import chat_of
 from adp.rollouts.policy import Request
 from adp.rollouts.turns import Call, Message, Turn, Usage
+from adp_schema.errors import AdpError
 
 INVALID = "invalid_arguments"
 """The member under which arguments stand that are no JSON object. Servers refuse them otherwise:
@@ -65,8 +69,32 @@ def message_in_text(request: Request) -> list[dict[str, Any]]:
     return [{"role": message.role, "content": message.text} for message in chat.messages]
 
 
+def message_by_m3(request: Request, form: WireForm, words: str | None) -> list[dict[str, Any]]:
+    """The conversation in a wire form of M3, with results as messages of the user.
+
+    Args:
+        request: the conversation.
+        form: name of the form.
+        words: the system's message with slots; None for ours.
+
+    Raises:
+        AdpError: the form cannot write it.
+    """
+    chat = chat_of(request.messages, request.tools)
+    try:
+        chat = written(chat, form, words, Counter(), roles=False)
+    except TemplateRefusalError as error:
+        raise AdpError(f"the conversation cannot be written: {error}") from error
+    return [{"role": message.role, "content": message.text} for message in chat.messages]
+
+
 def read_turn(
-    body: Mapping[str, Any], model: str, tries: int = 1, *, in_text: bool = False
+    body: Mapping[str, Any],
+    model: str,
+    tries: int = 1,
+    *,
+    in_text: bool = False,
+    wire_form: WireForm = "template",
 ) -> Turn:
     """An answer as a turn.
 
@@ -75,13 +103,19 @@ def read_turn(
         model: what was asked for; the answer may name another one.
         tries: how often the request was made.
         in_text: whether calls stand in the text.
+        wire_form: in which form the answer is written.
     """
     choice = body["choices"][0]
     message = choice["message"]
     text = _text(message.get("content"))
     reasoning = _reasoning(message)
     calls, malformed = _calls(message)
-    if in_text and malformed is None:
+    if wire_form != "template" and not calls and malformed is None:
+        if reasoning is not None and "<think>" not in text:
+            text = f"<think>{reasoning}</think>{text}"  # a server took it out
+        text, reasoning, read, malformed = read_action(text, wire_form)
+        calls = tuple(Call(call.name, call.text) for call in read)
+    elif in_text and malformed is None:
         text, reasoning, calls, malformed = _from_text(text, reasoning)
     elif reasoning is None:
         reasoning, text = _thought(text)

@@ -11,6 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import ValidationError
+
 from adp.core.input_files import read_text
 from adp.rendering.answers import AnswerReader
 from adp.rendering.arguments import object_of, whole_text
@@ -91,6 +93,8 @@ class Prompter:
             "tools": settings.tools_in,
             "reasoning": settings.reasoning,
             "parallel_calls": settings.parallel_calls,
+            "wire_form": settings.wire_form,
+            "system_text": settings.words(),
         }
         if settings.chat_template is not None:
             try:
@@ -98,7 +102,10 @@ class Prompter:
             except OSError as error:
                 place = settings.chat_template
                 raise InputError(f"{place} cannot be read: {error.strerror}") from error
-        options = RenderOptions.model_validate(given)
+        try:
+            options = RenderOptions.model_validate(given)
+        except ValidationError as error:
+            raise UsageError(error.errors()[0]["msg"].removeprefix("Value error, ")) from error
         self.renderer = Renderer(tokenizer, options, stops)
         in_text = settings.tools_in == "text" and settings.call_form == "auto"
         self.reader = AnswerReader(self.renderer, "tags" if in_text else settings.call_form)
@@ -118,7 +125,8 @@ class Prompter:
         chat = chat_of(request.messages, request.tools)
         renderer = self.renderer
         forms = renderer.template.forms
-        if chat.tools and renderer.options.tools == "template" and not forms.tools:
+        by_template = renderer.options.wire_form == "template" == renderer.options.tools
+        if chat.tools and by_template and not forms.tools:
             raise UsageError("the chat template writes no tools; set tools_in=text")
         if chat.tools and not self.reader.knows_calls:
             raise UsageError(

@@ -7,8 +7,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from adp.core.input_files import read_text
 from adp.rendering.answers import FormName
+from adp.rendering.m3_forms import WireForm
 from adp.rollouts.environment import Settings
+from adp_schema.errors import InputError, UsageError
 
 FREE: dict[str, Any] = {"resume": "free"}
 """Marks a setting that may differ when a run is gone on with: it does not change what is said."""
@@ -59,7 +62,38 @@ class ModelSettings(Settings):
     """Run code that lies beside the model."""
 
 
-class PromptSettings(ModelSettings):
+class WireFormSettings(Settings):
+    """In which form the conversation is written."""
+
+    wire_form: WireForm = "template"
+    """How tools, calls, results and answers stand: as the template or the server writes them, or
+    in a form of M3's students: m3_teacher, m3_mistral, m3_qwen3, m3_granite3."""
+    system_file: Path | None = None
+    """A file with the system's message of a form of M3, with the slots {system}, {tool_text},
+    {tool_call_usage}, {tool_use_constraints} and {final_answer_instructions}."""
+    system_text: str | None = None
+    """The same as text."""
+
+    def words(self) -> str | None:
+        """The system's message that was given; None for ours.
+
+        Raises:
+            UsageError: there is no form that takes it.
+            InputError: the file cannot be read.
+        """
+        if self.system_file is None and self.system_text is None:
+            return None
+        if self.wire_form == "template":
+            raise UsageError("a text of the system needs wire_form, such as wire_form=m3_qwen3")
+        if self.system_file is None:
+            return self.system_text
+        try:
+            return read_text(self.system_file)
+        except OSError as error:
+            raise InputError(f"{self.system_file} cannot be read: {error.strerror}") from error
+
+
+class PromptSettings(WireFormSettings, ModelSettings):
     """How the conversation is written for the model, and how its answers are read."""
 
     call_form: FormName = "auto"

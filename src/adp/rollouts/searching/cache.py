@@ -7,7 +7,7 @@ writes leaves the file as it was before.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import TypeVar
@@ -66,6 +66,27 @@ class TextCache:
             )
         )
         return self.get(key) or value
+
+    def some(self, keys: Iterable[str]) -> dict[str, str]:
+        """The texts of those keys that have one, by key."""
+
+        def read(cache: sqlite3.Connection) -> dict[str, str]:
+            texts: dict[str, str] = {}
+            for key in keys:
+                row = cache.execute("SELECT value FROM texts WHERE key = ?", (key,)).fetchone()
+                if row is not None:
+                    texts[key] = str(row[0])
+            return texts
+
+        return self._do(read)
+
+    def put_all(self, texts: Mapping[str, str]) -> None:
+        """Keep texts, all or none of them; those of keys that have one already are left out."""
+        self._do(
+            lambda cache: cache.executemany(
+                "INSERT OR IGNORE INTO texts (key, value) VALUES (?, ?)", texts.items()
+            )
+        )
 
     def __len__(self) -> int:
         return int(

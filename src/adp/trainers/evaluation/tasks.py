@@ -190,6 +190,8 @@ def _policy(config: TrainConfig, section: EvaluateSection) -> TransformersSettin
         "tools_in": render.tools,
         "reasoning": render.reasoning,
         "parallel_calls": render.parallel_calls,
+        "wire_form": render.wire_form,
+        "system_text": render.system_text,
         "template_options": render.template_options,
         "trust_remote_code": config.model.trust_remote_code,
         **section.policy,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from adp.trainers.readers.llamafactory import is_llamafactory, read_llamafactory
-from adp.trainers.readers.mapping import MappedConfig
+from adp.trainers.readers.mapping import MappedConfig, keep_to
 from adp.trainers.readers.playground import is_playground, read_playground
 from adp.trainers.readers.sage import is_sage, read_sage
 
@@ -32,5 +32,5 @@ def read_foreign(given: Mapping[str, Any], method: str | None = None) -> MappedC
         config = read_sage(given)
     else:
         return None
-    config.keep_to(method or config.plain.get("method") or "sft")
+    keep_to(config, method or config.plain.get("method") or "sft")
     return config

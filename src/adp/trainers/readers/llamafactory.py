@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from adp.rendering.m3_forms import OF_M3
 from adp.trainers.config import ABSENT
 from adp.trainers.readers.mapping import (
     NO_TRACKER,
@@ -36,6 +37,11 @@ def _attention(value: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
     if value in (None, "auto"):
         return {}
     return {"model.attn_implementation": _ATTENTION.get(value, value)}
+
+
+def _template(value: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    form = OF_M3.get(str(value))
+    return {} if form is None else {"render.wire_form": form}
 
 
 def _rank(value: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -122,7 +128,8 @@ RULES: dict[str, Target] = {
         "", "", lambda value, given: {"training.gradient_checkpointing": not value}
     ),
     "template": Target(
-        "", "the tokenizer's own chat template is used; render.chat_template takes another"
+        "", "render.system_text takes the words of M3", _template,
+        off="the tokenizer's own chat template is used; render.chat_template takes another",
     ),
     "cutoff_len": Target(
         "render.max_length",

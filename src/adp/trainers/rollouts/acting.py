@@ -113,6 +113,8 @@ def policy_settings(config: TrainConfig) -> TransformersSettings:
         tools_in=render.tools,
         reasoning=render.reasoning,
         parallel_calls=render.parallel_calls,
+        wire_form=render.wire_form,
+        system_text=render.system_text,
         logprobs=True,
         token_ids=True,
         entropies=0 if branching is None else branching.top,

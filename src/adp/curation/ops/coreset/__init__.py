@@ -24,8 +24,10 @@ Above two thousand million pairs they are measured on a sample of the trajectori
 
 - The text of a trajectory is the text of its steps, its calls (name and arguments) and its
   observations, in the order of the view ``transcript``, joined by line ends.
-- The loss, without a column ``by``: over the words of the text in lower case, cut at white space,
-  ``min(max(L / 512 + H / 5, 0), 5)`` with L words and the entropy ``H = -sum p ln(p + 1e-9)``.
+- The loss is the column ``by``; else the column ``loss``, when the op score (a model's training
+  loss) or another one gives it. Without one it is made of the texts: over the words of the text in
+  lower case, cut at white space, ``min(max(L / 512 + H / 5, 0), 5)`` with L words and the entropy
+  ``H = -sum p ln(p + 1e-9)``.
 - ``loss_topk``: the highest first; equal ones stay in order. A null counts 0.
 - ``random``: ``random.Random(random_seed).sample``.
 - ``diversity``: features are the shares of the tokens ``[a-zA-Z0-9_]+`` of more than two
@@ -90,6 +92,15 @@ def run(pool: Pool, options: Coreset) -> OpResult:
         summary={**summary, "kept": len(chosen.rows)},
         lines=[f"{len(chosen.rows):,} of {len(pool):,} trajectories kept by {options.method}"],
     )
+    if options.compat == "sage" and options.method in sage.BY_LOSS and not everything:
+        column = _loss_column(pool, options)
+        outcome.summary["loss"] = column or "words"
+        outcome.lines.append(
+            f"the loss is the column {column}"
+            if column
+            else "a number made of the words stands in for the loss: there is no column loss; for "
+            "that of a model put `- score: {model: ...}` before"
+        )
     if everything:
         outcome.lines[0] += ": there are not more than that"
     if vectors is not None:
@@ -114,7 +125,8 @@ def _select(
     pool: Pool, options: Coreset, size: int, vectors: Vectors | None, summary: dict[str, Any]
 ) -> GreedySelection:
     if options.compat == "sage":
-        return sage.select(pool, options.method, size, options.score, options.random_seed)
+        by = _loss_column(pool, options)
+        return sage.select(pool, options.method, size, by, options.random_seed)
     random = np.random.default_rng(pool.seed).permutation(len(pool))
     method = _NAMES.get(options.method, options.method)
     if method == "random":
@@ -136,6 +148,13 @@ def _select(
     first = _top(scores, int(options.loss_ratio * size), options.descending)
     rest = k_center(matrix, size - len(first.rows), first.rows)
     return GreedySelection(np.append(first.rows, rest.rows), np.append(first.gains, rest.gains))
+
+
+def _loss_column(pool: Pool, options: Coreset) -> str | None:
+    """The column that compat sage takes the loss from; None makes it of the texts."""
+    if options.score is None and "loss" in pool.members.columns:
+        return "loss"
+    return options.score
 
 
 # ---- scores -------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
+from adp.curation.ops.coreset.sage import BY_LOSS
 from adp.curation.pool import COLUMNS
 from adp.curation.texts.vectors import VectorOptions
 
@@ -36,7 +37,8 @@ class Coreset(VectorOptions):
     share: float | None = Field(None, gt=0, le=1)
     """How many to keep, as a share of all; at least one."""
     by: str | None = None
-    """Column with the score, for top, hybrid, mmr and stratified with inner top; else loss.
+    """Column with the score, for top, hybrid, mmr and stratified with inner top; else loss, which
+    the op score gives.
     Trajectories without a score come last."""
     descending: bool = True
     """Whether a high score is good."""
@@ -56,7 +58,8 @@ class Coreset(VectorOptions):
     needs vectors, so for random, top and stratified it is most of the time."""
     compat: Literal["sage"] | None = None
     """sage: the arithmetic of SAGE's CoresetSelector for random, loss_topk, diversity and
-    hybrid; see above. Without by, the loss is computed from the texts."""
+    hybrid; see above. Without by and without a column loss, the loss is computed from the
+    texts."""
     random_seed: int = 13
     """compat sage: seed of its random numbers."""
 
@@ -83,7 +86,7 @@ class Coreset(VectorOptions):
     def score(self) -> str | None:
         """The column with the score, if the method needs one."""
         if self.compat == "sage":
-            return self.by if self.method in ("loss_topk", "hybrid") else None
+            return self.by if self.method in BY_LOSS else None
         if self.method in ("top", "loss_topk", "hybrid", "mmr") or (
             self.method == "stratified" and self.inner == "top"
         ):

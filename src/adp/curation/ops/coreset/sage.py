@@ -21,6 +21,9 @@ from adp.curation.pool import Pool
 
 Array = np.ndarray[Any, Any]
 
+BY_LOSS = ("loss_topk", "hybrid")
+"""Methods that ask for a loss."""
+
 SHARE = 0.6
 _TOKEN = re.compile(r"[a-zA-Z0-9_]+")
 

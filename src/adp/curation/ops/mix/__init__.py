@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from adp.core.stable_random import draws
 from adp.curation.allocate import allocate
 from adp.curation.grouping import group_names
 from adp.curation.op import Op, OpResult
@@ -35,7 +36,6 @@ from adp.curation.ops.mix.report import MixReportRow, lines, summary
 from adp.curation.ops.mix.sage import sage_counts
 from adp.curation.ops.mix.take import GroupQueue, Numbers, fill
 from adp.curation.pool import COLUMNS, Pool
-from adp.curation.stable_random import draws
 from adp_schema.errors import RecipeError
 
 __all__ = ["OP", "CurriculumStage", "Mix", "run"]

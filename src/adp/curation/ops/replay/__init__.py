@@ -31,12 +31,13 @@ from typing import Any, Literal
 import polars as pl
 from pydantic import Field, model_validator
 
+from adp.core.reservoir import reservoir
+from adp.core.stable_random import draws
 from adp.curation.inputs import Input
 from adp.curation.op import Op, OpOptions, OpResult
 from adp.curation.ops.replay.coreset import highest, hybrid, texts_of
-from adp.curation.ops.replay.reservoir import reservoir
 from adp.curation.pool import COLUMNS, Pool
-from adp.curation.stable_random import draws
+from adp.stores.replay_buffer import offered_before
 from adp.stores.tasks.rows import ROLLOUT
 from adp_schema.errors import RecipeError
 from adp_schema.gate_files import record_views
@@ -175,11 +176,8 @@ def _identities(pool: Pool, rows: pl.DataFrame) -> pl.Series:
 
 
 def _seen(source: Input | None, held: int) -> int:
-    """How many trajectories were offered to a buffer, by its lineage; at least those it has."""
-    lineage = source.store.manifest.lineage if source is not None else []
-    facts = lineage[-1].options.get("buffer") if lineage else None
-    seen = facts.get("seen") if isinstance(facts, dict) else None
-    return max(seen, held) if isinstance(seen, int) else held
+    """How many trajectories were offered to a buffer; at least those it has."""
+    return held if source is None else offered_before(source.store, held)
 
 
 def _coreset(

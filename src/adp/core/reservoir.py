@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from adp.curation.stable_random import draws
+from adp.core.stable_random import draws
 
 
 def reservoir(

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adp.curation.stable_random import draws
+from adp.core.stable_random import draws
 
 
 @given(st.integers(), st.lists(st.text()), st.text(max_size=3))

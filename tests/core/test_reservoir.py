@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adp.curation.ops.replay.reservoir import reservoir
+from adp.core.reservoir import reservoir
 
 
 def items(start, end):

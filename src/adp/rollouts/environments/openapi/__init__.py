@@ -1,0 +1,1 @@
+"""The environment ``openapi``: see `adp.rollouts.environments.openapi.environment`."""

@@ -1,0 +1,1 @@
+"""Readers for the run configurations of other systems."""
