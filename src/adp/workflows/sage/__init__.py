@@ -7,6 +7,11 @@ the loss.
 
 from __future__ import annotations
 
+from adp.workflows.sage.capability import (
+    AgentCapabilityEvaluator,
+    CapabilityReport,
+    CapabilityScore,
+)
 from adp.workflows.sage.collecting import (
     CollectorConfig,
     TrajectoryCollector,
@@ -15,6 +20,7 @@ from adp.workflows.sage.collecting import (
 from adp.workflows.sage.continual import OnlineContinualLearner
 from adp.workflows.sage.conversion import SFTConversionConfig, TrajectoryToSFTConverter
 from adp.workflows.sage.mixing import MixerConfig, MultiTaskMixer, TaskSample
+from adp.workflows.sage.selection import CoresetSelector
 from adp.workflows.sage.trajectories import (
     AgentTrajectory,
     TrajectoryFilter,
@@ -23,8 +29,12 @@ from adp.workflows.sage.trajectories import (
 )
 
 __all__ = [
+    "AgentCapabilityEvaluator",
     "AgentTrajectory",
+    "CapabilityReport",
+    "CapabilityScore",
     "CollectorConfig",
+    "CoresetSelector",
     "MixerConfig",
     "MultiTaskMixer",
     "OnlineContinualLearner",
