@@ -133,7 +133,8 @@ class CoresetSelector:
             return np.array([metrics.get(sample_id(sample) or "", 0.0) for sample in samples])
         if model is None:
             raise UsageError("a loss_ratio of your own needs a model or metrics; give one")
-        return np.nan_to_num(np.array(self.compute_losses(samples, model)))
+        losses = np.array(self.compute_losses(samples, model))
+        return np.asarray(np.nan_to_num(losses))
 
     def _by_loss(
         self, samples: Sequence[Any], losses: np.ndarray[Any, Any], size: int
