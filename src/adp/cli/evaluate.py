@@ -20,6 +20,7 @@ from adp.cli.rollout_options import (
     Unsafe,
 )
 from adp.cli.score import show as show_scores
+from adp.cli.score import show_results
 from adp.cli.text import (
     console,
     counted,
@@ -35,6 +36,7 @@ from adp.eval.evaluate import Evaluated, failed_bounds, read_bounds
 from adp.eval.evaluate import evaluate as run
 from adp.eval.suite import SUITES
 from adp_schema.errors import FindingsError, UsageError
+from adp_schema.store import Store
 
 EPILOG = epilog(
     "adp eval --suite toolworld --policy openai:model=m --n 4 -o runs --min success=0.9",
@@ -87,6 +89,12 @@ def evaluate(
     unsafe_python: Unsafe = False,
     least: Least = None,
     most: Most = None,
+    results: Annotated[
+        str | None,
+        typer.Option(
+            "--results", metavar="FILE", help="Write figures and cases as Tiny Tool Use does, too."
+        ),
+    ] = None,
     listed: Listed = False,
     as_json: JsonReport = False,
 ) -> None:
@@ -130,6 +138,8 @@ def evaluate(
         options = given.options()
         result = run(given.chosen(), policy, out, options, watch=screen.show, progress=progress)
     show(result, out, as_json=as_json)
+    if results is not None:
+        show_results(Store.open(out), results, quiet=as_json)
     check(result, out)
     result.collected.check()
 
