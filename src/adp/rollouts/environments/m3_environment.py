@@ -31,6 +31,7 @@ from adp.rollouts.environments import m3_scenario as scenario
 from adp.rollouts.environments.m3_replay import PARALLEL, in_m3_words, recorded, replaying
 from adp.rollouts.environments.m3_scenario import M3Settings
 from adp.rollouts.environments.m3_tasks import M3TaskConfig, config_of
+from adp.rollouts.environments.retrieve_documents import RetrieveDocuments
 from adp.rollouts.experts import labels as category
 from adp.rollouts.experts.history import call_key
 from adp.rollouts.experts.reference_run import GoldStep, GoldTurn, gold_of
@@ -75,7 +76,15 @@ class M3Environment:
             inner = cast(Environment, kind.make(about))
         self._inner = inner
         self._judge = judge
+        self._documents: Mapping[str, FunctionTool] = {}
         self.blocking = bool(getattr(inner, "blocking", False))
+        if self.settings.retrieve is not None:
+            kind, about = load(ENVIRONMENTS, self.settings.retrieve)
+            documents = kind.make(about)
+            if inner is not None or not isinstance(documents, RetrieveDocuments):
+                raise UsageError("retrieve takes retrieve_documents:..., and no inner beside it")
+            self._documents = documents.functions
+            self.blocking = documents.blocking
         self.task: Task | None = None
         self.labels: tuple[str, ...] = ()
         self._turn = self._steps = 0
@@ -145,11 +154,15 @@ class M3Environment:
                 f"task '{self.task and self.task.task_id}' does not tell its tools; take the tasks "
                 "of --env m3:store=STORE, or name an environment with --env m3:inner=..."
             )
+        if self._documents:
+            tools = [tool for tool in tools if tool["function"]["name"] not in self._documents]
+            tools += [tool.schema for tool in self._documents.values()]
         if not any(tool["function"]["name"] in self.settings.retrievers for tool in tools):
             tools.append(scenario.retrieve_tool(self._config.collections))
         self._responses = recorded(self._gold)
         self._shown = tuple(tools)
-        return by_name([replaying(tool, self._responses) for tool in tools])
+        known = by_name([replaying(tool, self._responses) for tool in tools])
+        return {**known, **self._documents}
 
     # ---- tools -----------------------------------------------------------------------------
 
@@ -210,7 +223,7 @@ class M3Environment:
             # Some recorded calls do not fit the schema of their tool; they were answered all the
             # same, so what is recorded comes first.
             known = self._responses.get(call_key(call))
-            if known is not None:
+            if known is not None and call.name not in self._documents:
                 return Outcome((Result(known, call_id=call.call_id, name=call.name),))
             return Outcome((carry_out(call, self._known),))
         step = self._inner.step(Turn(calls=(call,)))

@@ -1,8 +1,8 @@
 """The environment ``retrieve_documents``: the tool of that name of M3, over several collections.
 
 ``retrieve_documents(collection, query)`` gives the texts of the documents of a collection that fit
-the query best, by BM25 or another retriever. The names of the collections are an ``enum`` of the tool's schema, so an
-unknown one is an error of the arguments.
+the query best, by BM25 or another retriever. The names of the collections are an ``enum`` of the
+tool's schema, so an unknown one is an error of the arguments.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class RetrieveDocuments(ToolEnvironment):
 
 KIND = EnvironmentKind(
     name=NAME,
-    about="M3's tool: documents out of several collections, by BM25, vectors, Elasticsearch or Chroma.",
+    about="M3's tool: documents out of several collections, by BM25, vectors or a server.",
     settings=RetrieveSettings,
     make=RetrieveDocuments,
 )

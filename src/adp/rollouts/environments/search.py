@@ -268,6 +268,8 @@ class ServedSearchSettings(RetrieverSettings):
             raise ValueError("a search looks in a corpus or asks a server; give one of them")
         if self.server is not None and self.retriever != "bm25":
             raise ValueError("a search asks a server or a retriever; give one of them")
+        if self.retriever == "elasticsearch" and self.corpus is not None:
+            raise ValueError("elasticsearch has its documents already; give no corpus")
         return self
 
     def searcher(self, characters: int, total: int) -> Searcher:

@@ -1,14 +1,13 @@
 """Vectors of texts by a local model, and exact search among them by cosine.
 
-A model is one of model2vec (a folder or Hub repository whose ``config.json`` says so), or any of
-sentence-transformers. Vectors are kept by the content of model and text, so a corpus that grows has
-only its new texts embedded.
+A model is one of model2vec (a folder or Hub repository whose ``config.json`` or ``modules.json``
+says so), or any of sentence-transformers. Vectors are kept by the content of model and text, so a
+corpus that grows has only its new texts embedded.
 """
 
 from __future__ import annotations
 
 import functools
-import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import closing
@@ -94,21 +93,23 @@ def _loaded(model: str) -> tuple[Any, dict[str, Any]]:
 
 
 def _is_static(model: str) -> bool:
-    """Whether it is a model of model2vec."""
-    config = Path(model) / "config.json"
+    """Whether it is a model of model2vec, by what its files say."""
+    files = {name: _text(model, name) for name in ("config.json", "modules.json")}
+    return '"model2vec"' in files["config.json"] or "StaticEmbedding" in files["modules.json"]
+
+
+def _text(model: str, name: str) -> str:
+    """The text of a file of a model; empty when there is none."""
+    path = Path(model) / name
     if not Path(model).is_dir():
         from huggingface_hub import hf_hub_download
         from huggingface_hub.errors import EntryNotFoundError
 
         try:
-            config = Path(hf_hub_download(model, "config.json"))
+            path = Path(hf_hub_download(model, name))
         except EntryNotFoundError:
-            return False
-    try:
-        value = json.loads(config.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(value, dict) and value.get("model_type") == "model2vec"
+            return ""
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
 def _content(folder: Path) -> str:

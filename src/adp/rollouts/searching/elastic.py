@@ -1,8 +1,8 @@
 """Searching by Elasticsearch, through its own client.
 
-``match=bm25`` sends a ``multi_match`` over the fields, ``elser`` a ``text_expansion`` of the model's
-tokens (Elasticsearch 8), ``sparse_vector`` the query of that name (8.15 and later). Only the address
-that the user names is asked.
+``match=bm25`` sends a ``multi_match`` over the fields, ``elser`` a ``text_expansion`` of the tokens
+of a model (Elasticsearch 8), ``sparse_vector`` the query of that name (8.15 and later). Only the
+address that the user names is asked.
 """
 
 from __future__ import annotations

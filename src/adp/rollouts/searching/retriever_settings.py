@@ -18,7 +18,7 @@ class RetrieverSettings(Settings):
     """Settings of what looks documents up."""
 
     retriever: Retriever = "bm25"
-    """What looks documents up: bm25, dense (vectors of a model), elasticsearch, chroma or random."""
+    """What looks documents up: bm25, dense (vectors), elasticsearch, chroma or random."""
     embedding_model: str | None = None
     """Model of the vectors (dense, chroma): a folder or a Hub name, of model2vec or
     sentence-transformers."""
@@ -31,7 +31,7 @@ class RetrieverSettings(Settings):
     retriever_cert: Path | None = None
     """Certificate of the authority that Elasticsearch's was made by."""
     match: Literal["bm25", "elser", "sparse_vector"] = "bm25"
-    """How Elasticsearch matches: multi_match on fields, text_expansion or sparse_vector by ELSER."""
+    """How Elasticsearch matches: multi_match, or ELSER by text_expansion or sparse_vector."""
     fields: tuple[str, ...] = ("text",)
     """Fields that Elasticsearch matches by bm25."""
     elser_model: str = ".elser_model_2"
