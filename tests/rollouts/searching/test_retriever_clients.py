@@ -65,9 +65,9 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def hits(path, body):
-    found = [{"_id": name, "_score": score, "_index": "i", "_source": {"text": f"text {name}"}}
+    listed = [{"_id": name, "_score": score, "_index": "i", "_source": {"text": f"text {name}"}}
              for name, score in (("b", 1.5), ("a", 1.5), ("c", 2.0))]  # fmt: skip
-    return 200, {"took": 1, "timed_out": False, "hits": {"hits": found[: body["size"]]}}
+    return 200, {"took": 1, "timed_out": False, "hits": {"hits": listed[: body["size"]]}}
 
 
 @pytest.fixture
@@ -179,8 +179,8 @@ def test_dense_is_the_cosine_of_the_model_s_own_vectors(model, tmp_path):
         (tmp_path / f"{name}.txt").write_text(text)
     settings = SearchSettings(corpus=tmp_path, retriever="dense", embedding_model=model, limit=3)
     result = retrieved(SearchEnvironment(settings), query="river po")
-    own = model2vec.StaticModel.from_pretrained(model)
-    query, *rest = own.encode(["river po", *(f"{name}\n{text}" for name, text in TEXTS.items())])
+    static = model2vec.StaticModel.from_pretrained(model)
+    query, *rest = static.encode(["river po", *(f"{name}\n{text}" for name, text in TEXTS.items())])
     expected = {
         f"{name}.txt": float(query @ row / np.linalg.norm(query) / np.linalg.norm(row))
         for name, row in zip(TEXTS, rest, strict=True)

@@ -73,7 +73,7 @@ SAMPLE = (
 )
 
 
-class Index(Protocol):
+class DocumentIndex(Protocol):
     """Ranks documents by their numbers."""
 
     def search(self, query: str, limit: int) -> Sequence[tuple[int, float]]:
@@ -96,12 +96,12 @@ class Library:
         documents: Sequence[Document],
         k1: float = 1.2,
         b: float = 0.75,
-        make: Callable[[Iterable[str]], Index] | None = None,
+        make: Callable[[Iterable[str]], DocumentIndex] | None = None,
     ) -> None:
         self._documents = documents
         self._by_id = {document.id: document for document in documents}
         texts = (f"{document.title}\n{document.text}" for document in documents)
-        self._index: Index = Bm25(texts, k1, b) if make is None else make(texts)
+        self._index: DocumentIndex = Bm25(texts, k1, b) if make is None else make(texts)
 
     def __len__(self) -> int:
         return len(self._documents)
