@@ -51,6 +51,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "adp.cli.collect:collect",
             "Let a policy act in an environment; a store of episodes.",
         ),
+        "chat": ("adp.cli.chat:chat", "Talk to a model that has tools, on a terminal."),
         "evolve": (
             "adp.cli.evolve:evolve",
             "Make new trajectories of those of a store, in rounds.",
