@@ -25,7 +25,7 @@ from adp.eval.metrics import evidence_figure
 from adp.eval.scorer import Figure, Item, Score, Scored, ScorerKind
 from adp.eval.scorers.base import share, unscored
 from adp.eval.scorers.judging import Judging, kept
-from adp.rollouts.judging.judge import Judge, Question
+from adp.rollouts.judging.judge import Judge, JudgeQuestion
 from adp.rollouts.judging.rulings import unread
 from adp.rollouts.judging.settings import JudgeSettings, judge_of
 from adp.rollouts.judging.transcript import fenced, transcript
@@ -106,7 +106,7 @@ class ConcisenessScorer(Judging):
         run = fenced("RUN", transcript(item.trajectory, item.task))
         prompt = _PROMPT.format(run=run, form=_FORM)
         judgements = judge.ask(
-            Question(prompt, lambda text: last_tag(text, "answer", ("yes", "no")), _FORM)
+            JudgeQuestion(prompt, lambda text: last_tag(text, "answer", ("yes", "no")), _FORM)
         )
         labels = [judgement.label for judgement in judgements]
         yes, no = labels.count("yes"), labels.count("no")

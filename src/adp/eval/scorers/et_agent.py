@@ -38,7 +38,7 @@ from adp.eval.scorers.base import unscored
 from adp.eval.scorers.correctness import prediction
 from adp.eval.scorers.judging import Judging, kept
 from adp.eval.scorers.reasoning_length import without_results
-from adp.rollouts.judging.judge import Judge, Question
+from adp.rollouts.judging.judge import Judge, JudgeQuestion
 from adp.rollouts.judging.rulings import unread
 from adp.rollouts.judging.settings import JudgeSettings, judge_of
 from adp.rollouts.judging.transcript import fenced
@@ -149,7 +149,7 @@ class EtFigureScorer(Judging):
             answer=fenced("ANSWER", cut(answer, _LONGEST)),
             form=_FORM,
         )
-        judgements = judge.ask(Question(prompt, _says, _FORM))
+        judgements = judge.ask(JudgeQuestion(prompt, _says, _FORM))
         labels = [item.label for item in judgements if item.label is not None]
         evidence = kept(judge, judgements)
         if 2 * len(labels) <= len(judgements):

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from adp.eval.scorers.base import PerTrajectory
-from adp.rollouts.judging.judge import Judge, Judgement
+from adp.rollouts.judging.judge import Judge, JudgeCosts, Judgement
 
 
 class Judging(PerTrajectory):
@@ -34,10 +34,10 @@ class Judging(PerTrajectory):
         if self._judge is not None:
             self._judge.close()
 
-    def costs(self) -> Mapping[str, str]:
-        """What the judge cost so far, in words, by the names of its models."""
-        costs = self._judge.costs if self._judge is not None else {}
-        return {name: cost.words for name, cost in costs.items()}
+    @property
+    def costs(self) -> Mapping[str, JudgeCosts]:
+        """What the judge cost so far, by the names of its models."""
+        return self._judge.costs if self._judge is not None else {}
 
 
 def kept(judge: Judge, judgements: Sequence[Judgement]) -> dict[str, Any]:

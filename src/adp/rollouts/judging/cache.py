@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from adp.rendering.run import cache_folder
@@ -14,7 +14,7 @@ from adp_schema.ids import digest
 
 
 @dataclass(frozen=True)
-class Answer:
+class JudgeAnswer:
     """What a model answered.
 
     Attributes:
@@ -24,7 +24,6 @@ class Answer:
         tokens_in: tokens of the question; None where the server does not say.
         tokens_out: tokens of the answer.
         cost_usd: what it cost, where the provider says so.
-        cached: whether it was kept from an earlier run.
         misuse: the error of a wrong call: key, model, option.
     """
 
@@ -34,7 +33,6 @@ class Answer:
     tokens_in: int | None = None
     tokens_out: int | None = None
     cost_usd: float | None = None
-    cached: bool = False
     misuse: UsageError | None = None
 
 
@@ -58,19 +56,24 @@ class AnswerCache:
             raise OutputExistsError(f"cannot write to {folder}: {error.strerror}") from error
         self._texts = TextCache(folder / "answers.sqlite")
 
-    def get(self, asked: Mapping[str, Any]) -> Answer | None:
+    def get(self, asked: Mapping[str, Any]) -> JudgeAnswer | None:
         """The answer to a question; None when there is none.
 
         Args:
             asked: all that the answer depends on, JSON: model, settings, messages, seed.
         """
         text = self._texts.get(_key(asked))
-        return None if text is None else replace(Answer(**json.loads(text)), cached=True)
+        return None if text is None else JudgeAnswer(**json.loads(text))
 
-    def put(self, asked: Mapping[str, Any], answer: Answer) -> None:
-        """Keep an answer; the first one to a question stays."""
+    def put(self, asked: Mapping[str, Any], answer: JudgeAnswer) -> JudgeAnswer:
+        """Keep an answer.
+
+        Returns:
+            The answer that counts: the first one, which may be another.
+        """
         kept = {name: getattr(answer, name) for name in _KEPT}
-        self._texts.put(_key(asked), json.dumps(kept))
+        text = self._texts.put(_key(asked), json.dumps(kept))
+        return JudgeAnswer(**json.loads(text))
 
 
 def _key(asked: Mapping[str, Any]) -> str:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from adp.rendering.arguments import whole_text
 from adp.rollouts.background import run_in_background
 from adp.rollouts.judging.answers import NoAnswerError, UnreadableError, answer_of, seed_of
-from adp.rollouts.judging.cache import Answer, AnswerCache
+from adp.rollouts.judging.cache import AnswerCache, JudgeAnswer
 from adp.rollouts.policy import Policy, Request
 from adp.rollouts.trajectory_reading import cut
 from adp_schema.errors import AdpError, UsageError
@@ -33,7 +33,7 @@ _RESOLVER = (
 
 
 @dataclass(frozen=True)
-class Question:
+class JudgeQuestion:
     """What a judge is asked.
 
     Attributes:
@@ -137,7 +137,7 @@ class PanelMember:
     facts: Mapping[str, Any] = field(default_factory=dict)
     price: tuple[float, float] | None = None
 
-    def cost(self, answer: Answer) -> float | None:
+    def cost(self, answer: JudgeAnswer) -> float | None:
         """What an answer cost; None when that is not known."""
         if self.price is None or None in (answer.tokens_in, answer.tokens_out):
             return answer.cost_usd
@@ -185,11 +185,11 @@ class Judge:
         for member in self.panel:
             run_in_background(member.policy.close())
 
-    def ask(self, question: Question) -> list[Judgement]:
+    def ask(self, question: JudgeQuestion) -> list[Judgement]:
         """Ask for judgements, all at once; the votes of a model stand together."""
         return run_in_background(self.judgements(question))
 
-    async def judgements(self, question: Question) -> list[Judgement]:
+    async def judgements(self, question: JudgeQuestion) -> list[Judgement]:
         """The same, for who has a loop."""
         asked = (
             self._judgement(member, question, vote)
@@ -198,7 +198,9 @@ class Judge:
         )
         return list(await asyncio.gather(*asked))
 
-    async def _judgement(self, member: PanelMember, question: Question, vote: int) -> Judgement:
+    async def _judgement(
+        self, member: PanelMember, question: JudgeQuestion, vote: int
+    ) -> Judgement:
         prompt = whole_text(question.prompt)
         messages = [{"role": "user", "content": prompt}]
         seed = seed_of(prompt, vote)
@@ -226,7 +228,7 @@ class Judge:
 
     async def _answer(
         self, member: PanelMember, messages: Sequence[Mapping[str, Any]], vote: int, seed: int
-    ) -> Answer:
+    ) -> JudgeAnswer:
         asked = {"judge": member.facts, "messages": messages, "vote": vote, "seed": seed}
         costs = self.costs[member.name]
         known = self._cache.get(asked) if self._cache else None
@@ -243,26 +245,26 @@ class Judge:
         if (cost := member.cost(answer)) is not None:
             costs.cost_usd = (costs.cost_usd or 0.0) + cost
         if self._cache is not None and answer.text is not None:
-            self._cache.put(asked, answer)
+            return self._cache.put(asked, answer)
         return answer
 
 
-async def _answered(policy: Policy, request: Request) -> Answer:
+async def _answered(policy: Policy, request: Request) -> JudgeAnswer:
     try:
         turn = await answer_of(policy, request)
     except NoAnswerError as error:
-        return Answer(None, cut(f"{error} ({error.detail})" if error.detail else str(error)))
+        return JudgeAnswer(None, cut(f"{error} ({error.detail})" if error.detail else str(error)))
     except UnreadableError as error:
-        return Answer(None, cut(str(error)))
+        return JudgeAnswer(None, cut(str(error)))
     except AdpError as error:
         misuse = error if isinstance(error, UsageError) else None
-        return Answer(None, cut(f"no answer: {error}"), misuse=misuse)
+        return JudgeAnswer(None, cut(f"no answer: {error}"), misuse=misuse)
     usage = turn.usage
     model = turn.model or policy.name
-    return Answer(turn.text, None, model, usage.tokens_in, usage.tokens_out, usage.cost_usd)
+    return JudgeAnswer(turn.text, None, model, usage.tokens_in, usage.tokens_out, usage.cost_usd)
 
 
-def _label(question: Question, answer: Answer) -> str | None:
+def _label(question: JudgeQuestion, answer: JudgeAnswer) -> str | None:
     return None if answer.text is None else question.read(answer.text)
 
 
@@ -281,6 +283,12 @@ def _sum(numbers: Sequence[int | None]) -> int | None:
     return sum(known) if known else None
 
 
-def costs_of(judges: Sequence[Judge]) -> dict[str, dict[str, Any]]:
-    """The costs of judges by name, as a report holds them."""
-    return {name: asdict(cost) for judge in judges for name, cost in judge.costs.items()}
+def check_called(judge: Judge, judgements: Sequence[Judgement]) -> None:
+    """Raise the error of a wrong call, unless the judge has answered before.
+
+    Raises:
+        UsageError: the key, the model or an option is wrong.
+    """
+    misuse = next((item.misuse for item in judgements if item.misuse is not None), None)
+    if misuse is not None and all(cost.asked == cost.failed for cost in judge.costs.values()):
+        raise misuse

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from adp.rollouts.judging.judge import Question
+from adp.rollouts.judging.judge import JudgeQuestion
 from adp.rollouts.judging.transcript import fenced
 from adp.rollouts.judging.words import concluded_or_alone, last_line
 
@@ -75,7 +75,7 @@ class Rubric:
     success: str
     read: Callable[[str], str | None]
 
-    def question(self, run: str, criterion: str | None = None) -> Question:
+    def question(self, run: str, criterion: str | None = None) -> JudgeQuestion:
         """The question about a run.
 
         Args:
@@ -84,10 +84,10 @@ class Rubric:
         """
         asked = criterion or self.criterion
         prompt = _PROMPT.format(run=fenced("RUN", run), criterion=asked, form=self.form)
-        return Question(prompt, self.read, self.form)
+        return JudgeQuestion(prompt, self.read, self.form)
 
 
-def pair_question(first: str, second: str, criterion: str | None = None) -> Question:
+def pair_question(first: str, second: str, criterion: str | None = None) -> JudgeQuestion:
     """The question which of two runs is better.
 
     Args:
@@ -101,7 +101,7 @@ def pair_question(first: str, second: str, criterion: str | None = None) -> Ques
         criterion=criterion or PAIR_CRITERION,
         form=_PAIR_FORM,
     )
-    return Question(prompt, lambda text: concluded_or_alone(text, PAIR_LABELS), _PAIR_FORM)
+    return JudgeQuestion(prompt, lambda text: concluded_or_alone(text, PAIR_LABELS), _PAIR_FORM)
 
 
 def _concludes(*labels: str) -> Callable[[str], str | None]:
