@@ -106,6 +106,8 @@ def compare(
     """
     if out is not None and out.exists():
         raise OutputExistsError(f"{out} is there already; choose another -o")
+    if out is not None and not out.absolute().parent.is_dir():
+        raise UsageError(f"there is no folder {out.parent}; make it, or choose another -o")
     made = judge_of(
         JudgeSettings(
             panel=tuple(judges), votes=votes, temperature=temperature, cache=cache,

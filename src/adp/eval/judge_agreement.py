@@ -240,7 +240,8 @@ def named_figure(
 ) -> Figure:
     """A figure of a number and its interval; it says why there is none."""
     low, high, method = ends
-    reason = "it is undefined: the verdicts or the labels do not vary" if value is None else None
+    undefined = "the verdicts or the labels do not vary" if tasks else "nothing was scored"
+    reason = f"it is undefined: {undefined}" if value is None else None
     if low is None and value is not None:
         method, reason = None, method
     count = len(tasks)
