@@ -130,9 +130,9 @@ def test_two_stores_in_both_orders(run, runs, tmp_path):
 def test_what_a_user_may_do_wrong(run, runs, tmp_path):
     assert "no scores of a judge" in run("judge", "agreement", runs).err
     command = ["judge", "compare", runs, runs, "--judge", "scripted:file=none.jsonl"]
-    assert "--price" in run(*command, "--price", "m").err
+    for price in ("m", "m=1", "m=-1,2", "m=nan,2", "m=1,2,3"):
+        assert f"--price '{price}' is not NAME=IN,OUT" in run(*command, "--price", price).err
     (tmp_path / "there").touch()
     assert "is there already" in run(*command, "-o", tmp_path / "there").err
     assert "no folder" in run(*command, "-o", tmp_path / "no" / "file").err
-    bad = tmp_path / "labels.csv"
-    bad.write_text("a,b\n1,2\n")
+    assert "prices names n" in run(*command, "--price", "n=1,2").err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -129,6 +130,8 @@ def _price(text: str) -> tuple[str, tuple[float, float]]:
     name, _, numbers = text.rpartition("=")
     try:
         low, high = (float(number) for number in numbers.split(","))
+        if not (0 <= low < math.inf and 0 <= high < math.inf):
+            raise ValueError
     except ValueError:
         raise UsageError(f"--price '{text}' is not NAME=IN,OUT, such as gpt-4.1=2,8") from None
     return name, (low, high)

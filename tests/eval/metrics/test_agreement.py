@@ -41,12 +41,12 @@ def plain_alpha(units, order, level):
     units = [unit for unit in units if len(unit) > 1]
     everything = [label for unit in units for label in unit]
 
-    def distance(one, two):
-        low, high = sorted((order.index(one), order.index(two)))
+    def distance(left, right):
+        low, high = sorted((order.index(left), order.index(right)))
         if level == "nominal":
             return float(low != high)
         between = sum(everything.count(label) for label in order[low : high + 1])
-        ends = (everything.count(one) + everything.count(two)) / 2
+        ends = (everything.count(left) + everything.count(right)) / 2
         return (between - ends) ** 2
 
     total = len(everything)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -17,6 +17,9 @@ from adp.rollouts.judging.transcript import Reads
 from adp.rollouts.policy import POLICIES
 from adp.rollouts.spec import load, read_spec
 from adp_schema.errors import UsageError
+
+Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+"""US dollars for a million tokens."""
 
 
 class JudgeSettings(Settings):
@@ -33,7 +36,7 @@ class JudgeSettings(Settings):
     cache: bool = Field(default=False, exclude=True)
     """Keep the answers by the hash of what was asked, in $ADP_CACHE or the user's cache, so that
     nothing is asked twice."""
-    prices: dict[str, tuple[float, float]] = Field(default_factory=dict, exclude=True)
+    prices: dict[str, tuple[Price, Price]] = Field(default_factory=dict, exclude=True)
     """Name of a judge -> US dollars for a million tokens in, and for a million out."""
 
 
