@@ -129,7 +129,14 @@ def test_two_stores_in_both_orders(run, runs, tmp_path):
 
 def test_what_a_user_may_do_wrong(run, runs, tmp_path):
     assert "no scores of a judge" in run("judge", "agreement", runs).err
-    command = ["judge", "compare", runs, runs, "--judge", "scripted:file=none.jsonl"]
+    command = [
+        "judge",
+        "compare",
+        runs,
+        runs,
+        "--judge",
+        "openai:model=m,base_url=http://127.0.0.1:1",
+    ]
     for price in ("m", "m=1", "m=-1,2", "m=nan,2", "m=1,2,3"):
         assert f"--price '{price}' is not NAME=IN,OUT" in run(*command, "--price", price).err
     (tmp_path / "there").touch()
