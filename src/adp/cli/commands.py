@@ -36,6 +36,8 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "Train a model: SFT, DPO, KTO, GRPO, distillation, reward.",
         ),
         "loop": ("adp.cli.loop:loop", "Do rounds of collecting, selecting, training, evaluating."),
+        "methods": ("adp.cli.methods:methods", "List methods that select data and train on them."),
+        "compare": ("adp.cli.compare:compare", "Select, train and measure by several methods."),
         "merge-adapter": (
             "adp.cli.merge_adapter:merge_adapter",
             "Put an adapter into its model, and save that.",

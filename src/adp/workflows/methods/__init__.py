@@ -1,7 +1,7 @@
 """Methods: a recipe and a training in one file, to be compared with others.
 
-    for name, file in shipped_methods("doc").items(): ...
-    method = read_method("B3_coreset_hybrid", {"size": 200})
+for name, file in shipped_methods("doc").items(): ...
+method = read_method("B3_coreset_hybrid", {"size": 200})
 """
 
 from adp.workflows.methods.method_file import (

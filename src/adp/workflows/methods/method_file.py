@@ -168,7 +168,9 @@ def _path(text: str) -> Path:
     shipped = shipped_methods()
     if text not in shipped:
         known: Sequence[str] = [*SETS, *shipped]
-        raise UsageError(f"{unknown_name('method', text, known)}; or name a file that ends in .yaml")
+        raise UsageError(
+            f"{unknown_name('method', text, known)}; or name a file that ends in .yaml"
+        )
     return shipped[text]
 
 
