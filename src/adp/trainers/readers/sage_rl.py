@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from adp.trainers.config import ABSENT
-from adp.trainers.readers.mapping import MappedConfig, Target, given_only, put, translate
+from adp.trainers.readers.mapping import MappedConfig, Target, given_only, translate
 from adp_schema.errors import UsageError
 
 _ALGORITHMS = ("dpo", "ppo", "grpo")
@@ -43,11 +43,7 @@ RULES: dict[str, Target] = {
     "ppo": Target("", _PPO),
     "kl_coef": Target("", _PPO),
     "gamma": Target("", _PPO),
-    "reward_model": Target(
-        "",
-        "name rewards as grpo.rewards, such as scorer:NAME; adp train "
-        "reward trains a model of them",
-    ),  # fmt: skip
+    "reward_model": Target("", "name rewards as grpo.rewards; adp train reward makes a model"),
     "num_samples_per_prompt": Target("", _COLLECT),
     "num_epochs": Target("training.num_train_epochs"),
     "batch_size": Target("training.per_device_train_batch_size"),
@@ -76,14 +72,7 @@ def read_sage_rl(given: Mapping[str, Any]) -> MappedConfig:
     algorithm = given["algorithm"]
     if algorithm in ABSENT:
         raise UsageError(f"algorithm: there is no {algorithm} here: {ABSENT[algorithm]}")
-    config = translate("SAGE", _flat(given), RULES)
-    if "training.gradient_accumulation_steps" not in _paths(config) and "batch_size" in given:
-        put(config.plain, "training.gradient_accumulation_steps", 8)  # the default of its code
-    return config
-
-
-def _paths(config: MappedConfig) -> set[str]:
-    return {path for item in config.mapped for path in item.to}
+    return translate("SAGE", _flat(given), RULES)
 
 
 def _flat(given: Mapping[str, Any]) -> dict[str, Any]:

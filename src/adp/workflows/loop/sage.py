@@ -81,7 +81,7 @@ def read_foreign_loop(path: Path, settings: Sequence[str] = ()) -> ForeignLoop |
     if not is_sage(given):
         return None
     data, rest = _data(given, settings)
-    sft = _sft(given)
+    sft = _sft(given, measured="eval" in data)
     if sft.replays:
         data, rest = {**data, "buffer": _taken(rest, "buffer")}, _without(rest, "buffer")
     plain = {"loop": 1, "name": path.stem, "about": "SAGE's AgentSFTConfig: select, then train.",
@@ -105,7 +105,7 @@ class _Sft:
         return any("replay" in op for op in self.ops)
 
 
-def _sft(given: Mapping[str, Any]) -> _Sft:
+def _sft(given: Mapping[str, Any], *, measured: bool = False) -> _Sft:
     mapped = read_sage(given)
     plain = mapped.plain
     model = plain.pop("model", {}).pop("model_name_or_path", "tiny")
@@ -116,9 +116,24 @@ def _sft(given: Mapping[str, Any]) -> _Sft:
         data.pop("max_rows", None)
     mapped.mapped = [item for item in mapped.mapped if item.name not in (*SELECTION, "output_dir")]
     mapped.left = [item for item in mapped.left if item.name not in SELECTION]
+    if not measured:
+        _measure_nothing(mapped)
     if "output_dir" in given:
         mapped.left.append(Left("output_dir", given["output_dir"], "-o says where it goes"))
     return _Sft(mapped, _ops(given, mapped), str(model))
+
+
+_MEASURED = {"training.eval_strategy", "training.eval_steps", "training.other"}
+
+
+def _measure_nothing(mapped: MappedConfig) -> None:
+    """Without a store to measure on there is no best model, and nothing to measure."""
+    why = "nothing is measured while it trains; --set eval_data=STORE names what is"
+    gone = [item for item in mapped.mapped if _MEASURED & set(item.to)]
+    mapped.mapped = [item for item in mapped.mapped if item not in gone]
+    mapped.left += [Left(item.name, item.value, why) for item in gone]
+    for path in _MEASURED:
+        mapped.plain.get("training", {}).pop(path.partition(".")[2], None)
 
 
 def _ops(given: Mapping[str, Any], mapped: MappedConfig) -> list[dict[str, Any]]:
@@ -206,14 +221,6 @@ def _sft_stages(sft: _Sft, data: Mapping[str, Any]) -> list[dict[str, Any]]:
     config.pop("method", None)
     if "eval" in data:
         config["data"] = {**config.get("data", {}), "eval_store": data["eval"]}
-    else:
-        # Without a store to measure on there is no best model, and nothing to measure.
-        training = config.get("training", {})
-        training.pop("eval_strategy", None)
-        training.pop("eval_steps", None)
-        other = training.get("other", {})
-        for name in ("load_best_model_at_end", "metric_for_best_model"):
-            other.pop(name, None)
     if not sft.ops:
         return [{"train": {"method": "sft", "store": data["data"], "config": config}}]
     inputs: dict[str, Any] = {"data": data["data"]}
@@ -235,16 +242,15 @@ def _pipeline(given: Mapping[str, Any], settings: list[str]) -> ForeignLoop:
     plain = load_config(loop_path("sage"))
     sections = {name: _section(given, name) for name in _SECTIONS}
     lines = []
-    off: set[str] = set()
+    algorithm = str(sections["rl"].get("algorithm", "dpo"))
+    off = {"grpo"} if algorithm == "dpo" else {"attempts", "pairs", "dpo"}
     for switch in SWITCHES:
         on = bool(given.get(switch, _ON[switch]))
-        off |= set() if on else set(_STAGES[switch])
+        stages = ", ".join(stage for stage in _STAGES[switch] if stage not in off)
         if switch in given:
-            stages = ", ".join(_STAGES[switch])
-            lines.append(f"{switch} = {str(on).lower()} -> {_NAMES[switch]}: {stages}"
-                         + ("" if on else " are left out"))  # fmt: skip
-    algorithm = str(sections["rl"].get("algorithm", "dpo"))
-    off |= {"grpo"} if algorithm == "dpo" else {"attempts", "pairs", "dpo"}
+            left = "" if on else " are left out"
+            lines.append(f"{switch} = {str(on).lower()} -> {_NAMES[switch]}: {stages}{left}")
+        off |= set() if on else set(_STAGES[switch])
     if sections["sft"]:
         lines += _with_sft(plain, sections["sft"])
     if sections["rl"]:
@@ -252,8 +258,6 @@ def _pipeline(given: Mapping[str, Any], settings: list[str]) -> ForeignLoop:
     if sections["reward"]:
         lines.append("reward_config -> nothing: the environment says what is right; adp train "
                      "reward trains a model of rewards")  # fmt: skip
-    if off >= {"after_sft", "before"}:
-        off.add("after_rl")
     stages = plain["rounds"][0]["stages"]
     plain["rounds"][0]["stages"] = [stage for stage in stages if stage.get("as") not in off]
     if not any("train" in stage for stage in plain["rounds"][0]["stages"]):
