@@ -21,7 +21,7 @@ from adp.cli.text import (
 )
 from adp.core.yaml_text import parse_yaml
 from adp.rollouts.spec import read_spec
-from adp.workflows.compare import Comparison, Measured, plan_comparison
+from adp.workflows.compare import Measurement, MethodComparison, plan_comparison
 from adp.workflows.compare import compare as run
 from adp.workflows.compare.numbers import ComparisonResult
 from adp.workflows.compare.report import table_rows, write_comparison
@@ -120,7 +120,7 @@ def compare(
     """
     changes = _changes(settings or [])
     acting = {"env": env, "tasks": tasks, "n": n, "limit": limit}
-    comparison = Comparison(
+    comparison = MethodComparison(
         methods=_methods(methods, changes),
         data=data,
         measured=_measured(evaluation, policy, acting),
@@ -166,23 +166,23 @@ def _changes(settings: list[str]) -> dict[str, Any]:
 
 
 def _methods(names: list[str], changes: dict[str, Any]) -> tuple[MethodFile, ...]:
-    found = tuple(read_method(name, changes) for name in method_names(names))
-    known = sorted({variable for method in found for variable in method.variables})
+    chosen = tuple(read_method(name, changes) for name in method_names(names))
+    known = sorted({variable for method in chosen for variable in method.variables})
     for name in changes:
         if name not in known:
             raise UsageError(f"--set: {unknown_name('variable', name, known)}")
-    return found
+    return chosen
 
 
-def _measured(evaluation: str, policy: str | None, options: dict[str, Any]) -> Measured:
+def _measured(evaluation: str, policy: str | None, options: dict[str, Any]) -> Measurement:
     given = {name: value for name, value in options.items() if value is not None}
     name, about = read_spec(policy) if policy is not None else ("", {})
     if "model" in about:
         raise UsageError("leave model out of --policy: each method has its own")
     acting = {"name": name, **about} if policy is not None else {}
     if (Path(evaluation) / MANIFEST).exists() or "://" in evaluation:
-        return Measured(store=evaluation, options=given, policy=acting)
-    return Measured(suite=evaluation, options=given, policy=acting)
+        return Measurement(store=evaluation, options=given, policy=acting)
+    return Measurement(suite=evaluation, options=given, policy=acting)
 
 
 def _quiet(news: StageNews) -> None:
@@ -209,7 +209,7 @@ def show_result(result: ComparisonResult) -> None:
         say(f"{name} failed: {reason}")
 
 
-def show_stages(comparison: Comparison, *, allow_python: bool, as_json: bool) -> None:
+def show_stages(comparison: MethodComparison, *, allow_python: bool, as_json: bool) -> None:
     """Print what a comparison would do."""
     plan = plan_comparison(comparison, comparison.tokens, allow_python=allow_python)
     used: dict[str, list[str]] = {}

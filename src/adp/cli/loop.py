@@ -116,14 +116,14 @@ def loop(
 
 def _plan(file: Path, settings: list[str], *, allow_python: bool, as_json: bool) -> LoopPlan:
     """The plan of a file: of a loop, or of a configuration of SAGE, whose mapping is said."""
-    foreign = read_foreign_loop(file, settings)
-    if foreign is None:
+    sage_loop = read_foreign_loop(file, settings)
+    if sage_loop is None:
         return make_plan(read_loop(file, settings), file.parent, allow_python=allow_python)
     if not as_json:
         say(f"{file.name} is a configuration of SAGE:")
-        for line in foreign.lines:
+        for line in sage_loop.lines:
             say(f"  {line}")
-    loop_file = read_loop(foreign.plain, foreign.settings)
+    loop_file = read_loop(sage_loop.plain, sage_loop.settings)
     return make_plan(loop_file, file.parent, allow_python=allow_python)
 
 

@@ -29,13 +29,13 @@ def methods(name: MethodName = None, of: OfSet = None, as_json: JsonReport = Fal
     """
     if name is not None:
         return show_method(name, as_json=as_json)
-    found = {key: read_method(path) for key, path in shipped_methods(of).items()}
+    shipped = {key: read_method(path) for key, path in shipped_methods(of).items()}
     if as_json:
-        print_json({"methods": [plain_method(method) for method in found.values()]})
+        print_json({"methods": [plain_method(method) for method in shipped.values()]})
         return
     rows = [
         (method.name, ", ".join(method.sets), method.about, ", ".join(method.variables))
-        for method in found.values()
+        for method in shipped.values()
     ]
     heads = ("method", "sets", "what it does", "variables (--set)")
     print_table(heads, rows, fold=["what it does", "variables (--set)"])

@@ -328,14 +328,6 @@ class TrainConfig(ConfigSection):
             raise ValueError("give data.eval_share, or data.eval_store and eval_splits, not both")
         if data.eval_splits and not data.eval_store and data.splits is None:
             raise ValueError("with data.eval_splits say by data.splits what is trained on")
-        if data.trained_tokens is not None:
-            if self.method != "sft":
-                raise ValueError("data.trained_tokens is for SFT; use training.max_steps")
-            if self.training.num_train_epochs != 1 or self.training.max_steps > 0:
-                raise ValueError(
-                    "data.trained_tokens says how long the training is; leave out "
-                    "training.num_train_epochs and training.max_steps"
-                )
         return self
 
     @property

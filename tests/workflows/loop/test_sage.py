@@ -42,26 +42,26 @@ def written(folder: Path, given: object, name: str = "given.yaml") -> Path:
 
 def ops(folder: Path, **changes: object) -> list[str]:
     """The ops that a configuration comes to."""
-    found = read_foreign_loop(written(folder, {**SFT, **changes}), ["data=x"])
-    assert found is not None
-    first = found.plain["rounds"]["stages"][0]
+    loop = read_foreign_loop(written(folder, {**SFT, **changes}), ["data=x"])
+    assert loop is not None
+    first = loop.plain["rounds"]["stages"][0]
     return [next(iter(op)) for op in first["curate"]["recipe"]["ops"]] if "curate" in first else []
 
 
 def test_one_configuration_selects_mixes_replays_and_trains(tmp_path: Path):
-    found = read_foreign_loop(written(tmp_path, SFT), ["data=x", "seed=3"])
-    assert found is not None
-    curate, train = found.plain["rounds"]["stages"]
+    loop = read_foreign_loop(written(tmp_path, SFT), ["data=x", "seed=3"])
+    assert loop is not None
+    curate, train = loop.plain["rounds"]["stages"]
     mix, coreset, replay = curate["curate"]["recipe"]["ops"]
     assert (mix["mix"]["total"], mix["mix"]["weights"]) == (40, SFT["task_weights"])
     assert (coreset["coreset"]["method"], coreset["coreset"]["size"]) == ("hybrid", 4)
     assert (replay["replay"]["size"], replay["replay"]["ratio"]) == (8, 0.5)
     assert train["train"]["config"]["lora"] == {"r": 4}
     assert "model" not in train["train"]["config"]
-    assert found.settings == ["seed=3"]
+    assert loop.settings == ["seed=3"]
     for name in SFT:  # none is dropped without a word
-        assert any(name in line for line in found.lines), name
-    make_plan(read_loop(found.plain, found.settings), tmp_path)
+        assert any(name in line for line in loop.lines), name
+    make_plan(read_loop(loop.plain, loop.settings), tmp_path)
 
 
 def test_what_is_off_is_left_out_and_named(tmp_path: Path):
@@ -71,9 +71,9 @@ def test_what_is_off_is_left_out_and_named(tmp_path: Path):
     assert ops(tmp_path, use_online_continual=False) == ["mix", "coreset"]
     off = {"max_train_samples": None, "use_coreset_selection": False, "use_online_continual": False}
     assert ops(tmp_path, **off) == []
-    found = read_foreign_loop(written(tmp_path, {**SFT, **off}), ["data=x"])
-    assert found is not None
-    text = "\n".join(found.lines)
+    loop = read_foreign_loop(written(tmp_path, {**SFT, **off}), ["data=x"])
+    assert loop is not None
+    text = "\n".join(loop.lines)
     assert all(name in text for name in SELECTION)
 
 
@@ -85,9 +85,9 @@ def test_the_data_have_to_be_named(tmp_path: Path):
 
 
 def stages(folder: Path, **given: object) -> list[str]:
-    found = read_foreign_loop(written(folder, given), ["scale=smoke"])
-    assert found is not None
-    plan = make_plan(read_loop(found.plain, found.settings), folder)
+    loop = read_foreign_loop(written(folder, given), ["scale=smoke"])
+    assert loop is not None
+    plan = make_plan(read_loop(loop.plain, loop.settings), folder)
     return [stage.context.name for stage in plan.stages]
 
 
@@ -99,7 +99,10 @@ def test_a_pipeline_runs_what_it_switches_on(tmp_path: Path):
     grpo = {"algorithm": "grpo", "grpo": {"group_size": 2}}
     assert stages(tmp_path, run_eval=False, rl_config=grpo) == [*after, "grpo"]
     whole = stages(tmp_path, run_warmup=True)
-    every = [stage["as"] for stage in yaml.safe_load(loop_path("sage").read_text())["rounds"][0]["stages"]]
+    every = [
+        stage["as"]
+        for stage in yaml.safe_load(loop_path("sage").read_text())["rounds"][0]["stages"]
+    ]
     assert whole == [name for name in every if name != "grpo"]
     with pytest.raises(UsageError, match="all off"):
         stages(tmp_path, run_sft=False, run_rl=False)
@@ -114,15 +117,15 @@ def test_the_settings_of_a_pipeline_come_into_its_stages(tmp_path: Path):
         "reward_config": {"task_completion": 0.4},
         "other": 1,
     }
-    found = read_foreign_loop(written(tmp_path, given))
-    assert found is not None
-    by_name = {stage["as"]: stage for stage in found.plain["rounds"][0]["stages"]}
-    assert found.plain["model"] == "m"
-    assert found.plain["name"] == "mine"
+    loop = read_foreign_loop(written(tmp_path, given))
+    assert loop is not None
+    by_name = {stage["as"]: stage for stage in loop.plain["rounds"][0]["stages"]}
+    assert loop.plain["model"] == "m"
+    assert loop.plain["name"] == "mine"
     assert "coreset" in by_name["sft_data"]["curate"]["recipe"]["ops"][-1]
     assert by_name["dpo"]["train"]["config"]["dpo"] == {"loss_type": ["sigmoid"], "beta": 0.3}
-    assert found.plain["variables"]["samples"] == 3
-    assert any(line.startswith("other -> nothing") for line in found.lines)
+    assert loop.plain["variables"]["samples"] == 3
+    assert any(line.startswith("other -> nothing") for line in loop.lines)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Files of methods: those that are shipped say what SAGE's registry says, and bad ones are named."""
+"""Files of methods: the shipped ones say what SAGE's registry says, bad ones are named."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ UNDOCUMENTED = {"B4_coreset_random", "F_fireact_coreset", "I_dora_coreset", "J_l
                 "F2_agenttuning_curriculum", "F3_agenttuning_coreset"}  # fmt: skip
 
 
-def said(name: str) -> dict[str, object]:
+def registered(name: str) -> dict[str, object]:
     """What a shipped method comes to, in the words of the registry."""
     method = read_method(name)
     config, _ = read_config(method.training)
@@ -68,7 +68,7 @@ def test_the_shipped_methods_are_those_of_the_registry():
     assert set(shipped_methods("code")) == set(REGISTRY)
     assert set(shipped_methods("doc")) == set(REGISTRY) - UNDOCUMENTED
     assert len(shipped_methods("quick")) == 4
-    assert {name: said(name) for name in REGISTRY} == REGISTRY
+    assert {name: registered(name) for name in REGISTRY} == REGISTRY
 
 
 @pytest.mark.parametrize("name", shipped_methods())
@@ -82,12 +82,12 @@ def test_every_recipe_can_be_carried_out(name):
 
 def test_a_variable_changes_what_it_stands_for(tmp_path: Path):
     assert read_method("D_combined", {"size": 7, "other": 1}).ops[0]["coreset"]["size"] == 7
-    own = tmp_path / "mine.yaml"
-    own.write_text("method: 1\nvariables: {n: 3}\nparts: '${n}'\ntraining: {method: dpo}\n")
-    method = read_method(own)
+    path = tmp_path / "mine.yaml"
+    path.write_text("method: 1\nvariables: {n: 3}\nparts: '${n}'\ntraining: {method: dpo}\n")
+    method = read_method(path)
     assert (method.name, method.parts, method.trains, method.ops) == ("mine", 3, "dpo", [])
-    assert method_names(["quick", str(own), "quick_A_baseline"]) == [
-        *shipped_methods("quick"), str(own)]  # fmt: skip
+    assert method_names(["quick", str(path), "quick_A_baseline"]) == [
+        *shipped_methods("quick"), str(path)]  # fmt: skip
 
 
 @pytest.mark.parametrize(

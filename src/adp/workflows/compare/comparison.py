@@ -31,7 +31,7 @@ _PART = "CAST(concat('0x', substr(md5(coalesce(task, trajectory_id)), 1, 8)) AS 
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurement:
     """How the trained models are measured: by a suite, or by the loss on a store.
 
     Attributes:
@@ -55,7 +55,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class MethodComparison:
     """What is compared.
 
     Attributes:
@@ -72,7 +72,7 @@ class Comparison:
 
     methods: tuple[MethodFile, ...]
     data: str
-    measured: Measured
+    measured: Measurement
     model: str = TINY
     seeds: int = 1
     baseline: str | None = None
@@ -142,7 +142,7 @@ class LoopBuilder:
         tokens: tokens under the loss of each training, by method; others go by their epochs.
     """
 
-    comparison: Comparison
+    comparison: MethodComparison
     tokens: Mapping[str, int] = field(default_factory=dict)
     stages: dict[str, dict[str, Any]] = field(default_factory=dict)
 

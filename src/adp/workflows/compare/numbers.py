@@ -11,7 +11,7 @@ from typing import Any
 from adp.eval.metrics import Difference, mean_figures, paired_difference
 from adp.eval.scorer import Figure, Score, Scored
 from adp.eval.scoring import ScoreSet, read_scores
-from adp.workflows.compare.comparison import Comparison, PlannedRun
+from adp.workflows.compare.comparison import MethodComparison, PlannedRun
 from adp.workflows.compare.tokens import train_record, trained_tokens
 from adp.workflows.loop.records import read_record
 from adp.workflows.loop.report import SHOWN, Shown
@@ -115,7 +115,7 @@ class ComparisonResult:
 
 
 def collect_results(
-    comparison: Comparison,
+    comparison: MethodComparison,
     runs: Sequence[PlannedRun],
     root: Path,
     failed: Mapping[str, str],
@@ -135,10 +135,10 @@ def collect_results(
     rows: dict[str, dict[int, dict[str, list[Scored]]]] = {}
     seeds: dict[str, list[SeedRun]] = {}
     for run in runs:
-        found = _rows(run, root, shown)
+        scores = _rows(run, root, shown)
         reason = next((failed[key] for key in run.keys if key in failed), None)
-        rows.setdefault(run.method, {})[run.seed] = found
-        seeds.setdefault(run.method, []).append(_seed_run(run, root, reason, found, shown))
+        rows.setdefault(run.method, {})[run.seed] = scores
+        seeds.setdefault(run.method, []).append(_seed_run(run, root, reason, scores, shown))
     first = comparison.first.name
     methods = tuple(
         _method(method.name, method.about, seeds[method.name], rows[method.name],
@@ -155,13 +155,13 @@ def _seed_run(
     run: PlannedRun,
     root: Path,
     reason: str | None,
-    found: Mapping[str, list[Scored]],
+    scores: Mapping[str, list[Scored]],
     shown: Sequence[Shown],
 ) -> SeedRun:
     records = [train_record(root, key) for key in run.trains]
     done = [record for record in records if record is not None]
     seconds = [record.seconds for key in run.keys if (record := read_record(root, key)) is not None]
-    values = {item.metric: _mean(found.get(item.metric, []), item) for item in shown}
+    values = {item.metric: _mean(scores.get(item.metric, []), item) for item in shown}
     stores = [_trajectories(root, store) for store in run.stores]
     return SeedRun(
         seed=run.seed,
@@ -225,14 +225,14 @@ def _method(
     shown: Sequence[Shown],
 ) -> ComparedMethod:
     pooled = {item.metric: _pooled(rows, item.metric) for item in shown}
-    each = {item.metric: list(_each(rows, item)) for item in shown}
+    seed_means = {item.metric: list(_seed_means(rows, item)) for item in shown}
     differences: dict[str, Difference] = {}
     by_seed: dict[str, Difference] = {}
     for item in shown if base is not None else ():
         assert base is not None
         for kept, first, second in (
             (differences, _pooled(base, item.metric), pooled[item.metric]),
-            (by_seed, list(_each(base, item)), each[item.metric]),
+            (by_seed, list(_seed_means(base, item)), seed_means[item.metric]),
         ):
             difference = paired_difference(first, second, item.metric, amounts=not item.share)
             kept[item.metric] = difference
@@ -241,7 +241,7 @@ def _method(
         about=about,
         seeds=tuple(seeds),
         figures={item.metric: _figure(pooled[item.metric], item) for item in shown},
-        over_seeds={item.metric: _amount(each[item.metric], item.metric) for item in shown},
+        over_seeds={item.metric: _amount(seed_means[item.metric], item.metric) for item in shown},
         differences=differences,
         differences_over_seeds=by_seed,
     )
@@ -257,7 +257,7 @@ def _pooled(rows: Mapping[int, Mapping[str, list[Scored]]], metric: str) -> list
     return [row for seed in sorted(rows) for row in rows[seed].get(metric, [])]
 
 
-def _each(rows: Mapping[int, Mapping[str, list[Scored]]], shown: Shown) -> Iterator[Scored]:
+def _seed_means(rows: Mapping[int, Mapping[str, list[Scored]]], shown: Shown) -> Iterator[Scored]:
     """The mean of each seed, as a score."""
     for seed in sorted(rows):
         value = _mean(rows[seed].get(shown.metric, []), shown)

@@ -13,7 +13,7 @@ import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from adp.workflows.compare.comparison import Comparison, LoopBuilder, PlannedRun
+from adp.workflows.compare.comparison import LoopBuilder, MethodComparison, PlannedRun
 from adp.workflows.compare.numbers import ComparisonResult, collect_results, write_results
 from adp.workflows.compare.tokens import trained_tokens
 from adp.workflows.loop import LoopOptions, LoopPlan, StageNews, make_plan, read_loop, run_loop
@@ -34,7 +34,7 @@ class ComparisonPlan:
 
 
 def plan_comparison(
-    comparison: Comparison, tokens: int | None = None, *, allow_python: bool = False
+    comparison: MethodComparison, tokens: int | None = None, *, allow_python: bool = False
 ) -> ComparisonPlan:
     """Check a comparison, and say what it would do.
 
@@ -63,7 +63,7 @@ def plan_comparison(
 
 
 def compare(
-    comparison: Comparison,
+    comparison: MethodComparison,
     out: str | os.PathLike[str],
     options: LoopOptions | None = None,
     *,
@@ -106,7 +106,7 @@ def compare(
 
 
 def _tokens_of_baseline(
-    comparison: Comparison, out: Path, options: LoopOptions, allow_python: bool
+    comparison: MethodComparison, out: Path, options: LoopOptions, allow_python: bool
 ) -> tuple[int, list[str]]:
     """Train the baseline: its tokens, and which stages were done again for that."""
     alone = replace(comparison, methods=(comparison.first,), seeds=1)

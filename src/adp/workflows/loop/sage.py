@@ -208,8 +208,8 @@ def _data(given: Mapping[str, Any], settings: Sequence[str]) -> tuple[dict[str, 
 
 
 def _taken(settings: Sequence[str], name: str) -> Any:
-    found = [text.partition("=")[2] for text in settings if text.partition("=")[0] == name]
-    return parse_yaml(found[-1], f"--set {name}", "loop") if found else None
+    texts = [text.partition("=")[2] for text in settings if text.partition("=")[0] == name]
+    return parse_yaml(texts[-1], f"--set {name}", "loop") if texts else None
 
 
 def _without(settings: Sequence[str], name: str) -> list[str]:

@@ -111,10 +111,10 @@ def method_names(texts: Iterable[str]) -> list[str]:
     Args:
         texts: names of methods, of sets, or YAML files; each counts once.
     """
-    found: dict[str, None] = {}
+    chosen: dict[str, None] = {}
     for text in texts:
-        found.update(dict.fromkeys(shipped_methods(text) if text in SETS else [text]))
-    return list(found)
+        chosen.update(dict.fromkeys(shipped_methods(text) if text in SETS else [text]))
+    return list(chosen)
 
 
 def read_method(
