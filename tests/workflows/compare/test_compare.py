@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ from adp.workflows.compare import Measurement, MethodComparison, compare, plan_c
 from adp.workflows.loop import LoopOptions
 from adp.workflows.methods import read_method
 from adp_schema.errors import OutputExistsError, UsageError
+from tests.kill import command
+from tests.workflows.loop.kills import environment, finish, kill_in, results
 
 pytestmark = [pytest.mark.train, pytest.mark.filterwarnings("ignore")]
 
@@ -164,3 +167,28 @@ def test_what_is_wrong_is_said_before_anything_runs(data, alone):
         assert main([*base, *more]) == 2, more
     assert main([*base[:2], "--data", "none", *base[4:]]) != 0
     assert main([*base[:5], "none", "--dry-run"]) != 0
+
+
+@pytest.mark.slow
+def test_a_killed_comparison_goes_on_and_gives_the_same(data, tmp_path):
+    """Killed in a training and in an evaluation; what is made is byte for byte the same."""
+    words = ["compare", "A_baseline", "B4_coreset_random", "--data", str(data), "--set", "size=3",
+             "--eval", "toolworld", "--tasks", "test:1",
+             "--policy", "transformers:max_tokens=4,batch_size=1,prefix_cache_mb=0"]  # fmt: skip
+    words += [item for change in TRAIN for item in ("--train", change)]
+
+    def begin(out: Path) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            command(*words, "-o", out),
+            env=environment(tmp_path / "cache"),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    finish(begin(tmp_path / "whole"))
+    out = tmp_path / "killed"
+    for stage in ("A_baseline-s0", "B4_coreset_random-s0-eval"):
+        kill_in(begin(out), out / "records" / "round-1" / f"{stage}.json", 2.0)
+    finish(begin(out))
+    assert results(out) == results(tmp_path / "whole")
