@@ -37,6 +37,8 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "loop": ("adp.cli.loop:loop", "Do rounds of collecting, selecting, training, evaluating."),
         "job": ("adp.cli.job:job", "Write a batch script for Slurm or LSF."),
+        "methods": ("adp.cli.methods:methods", "List methods that select data and train on them."),
+        "compare": ("adp.cli.compare:compare", "Select, train and measure by several methods."),
         "merge-adapter": (
             "adp.cli.merge_adapter:merge_adapter",
             "Put an adapter into its model, and save that.",
