@@ -23,6 +23,7 @@ from adp.rollouts.generators.carry_out import ANSWER
 from adp.rollouts.generators.make_options import MakeOptions, prepare_make
 from adp.rollouts.generators.report import MakeReport
 from adp.rollouts.spec import wrong_setting
+from adp.workflows.made_pairs import make_pairs
 from adp_schema.errors import UsageError
 
 CODES = (2, 3, 5, 10, 12)
@@ -154,6 +155,10 @@ def teacher(
     count: Count = None,
     per_tool: PerTool = None,
     tries: Annotated[int, typer.Option(min=1, help="Calls proposed for a question, at most.")] = 3,
+    pairs: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="At the end, write preference pairs to DIR/pairs."),
+    ] = None,
     templates_file: Values = None,
     tools: Tools = None,
     tasks: Tasks = None,
@@ -220,7 +225,7 @@ def _make(generator: str, given: dict[str, Any]) -> None:
         generator: its name.
         given: the options of its command by name.
     """
-    out, as_json = given.pop("out"), given.pop("as_json")
+    out, as_json, pairs = given.pop("out"), given.pop("as_json"), given.pop("pairs", None)
     names, without = given.pop("tools"), given.pop("without")
     given["tools"] = [name.strip() for name in names.split(",")] if names else ()
     given["without"] = without or ()
@@ -241,9 +246,13 @@ def _make(generator: str, given: dict[str, Any]) -> None:
 
             progress.total(options.count or 0)
             report = prepared.run(out, watch=watch)
+        made_pairs = None if pairs is None else make_pairs(out, pairs)
+    more = {} if made_pairs is None else {"pairs": made_pairs}
     if as_json:
-        return print_json({"store": out, **report.plain()})
+        return print_json({"store": out, **report.plain(), **more})
     _show(report, out)
+    if made_pairs is not None:
+        say(f"{counted(made_pairs, 'preference pair')}; next: adp train dpo {pairs}/pairs")
 
 
 def _show(report: MakeReport, out: str) -> None:
@@ -254,8 +263,8 @@ def _show(report: MakeReport, out: str) -> None:
         f"{report.kept_before:,} of them before this call")  # fmt: skip
     for reason, count in report.failures.most_common():
         say(f"not kept: {reason}: {count:,}")
-    if report.pairs:
-        say(f"{counted(report.pairs, 'preference pair')} of calls that failed")
+    if report.failed_beside:
+        say(f"{counted(report.failed_beside, 'failed call')} beside calls that went well")
     rows = []
     for name, tool in report.tools.items():
         covered = sum(count > 0 for count in tool.parameters.values())

@@ -169,7 +169,8 @@ class _Run:
             await asyncio.to_thread(seal, self._root)
         store = Store.open(str(self._root))
         report.tools = coverage_of(store, tools)
-        report.pairs = store.scan("pairs").select(pl.len()).collect().item()
+        branches = store.scan("trajectories").filter(pl.col("parent_id").is_not_null())
+        report.failed_beside = branches.select(pl.len()).collect().item()
         report.sealed, report.seconds = is_sealed(self._root), time.monotonic() - began
         return report
 

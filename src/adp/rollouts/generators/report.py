@@ -40,7 +40,7 @@ class MakeReport:
         tried: candidates that were carried out, or found to be there already.
         kept: samples in the store.
         kept_before: those of them that the store held when the call began.
-        pairs: preference pairs in the store.
+        failed_beside: calls that failed and stand beside one that went well, as branches.
         failures: why candidates were not kept -> how many.
         tools: tool -> how it occurs.
         exhausted: streams that brought nothing new any more.
@@ -53,7 +53,7 @@ class MakeReport:
     tried: int = 0
     kept: int = 0
     kept_before: int = 0
-    pairs: int = 0
+    failed_beside: int = 0
     failures: Counter[str] = field(default_factory=Counter)
     tools: dict[str, ToolCoverage] = field(default_factory=dict)
     exhausted: list[str] = field(default_factory=list)
@@ -73,9 +73,10 @@ class MakeReport:
 
     def plain(self) -> dict[str, Any]:
         """As JSON."""
-        names = ("asked", "tried", "kept", "kept_before", "pairs", "exhausted", "sealed", "notes")
+        names = ("asked", "tried", "kept", "kept_before", "failed_beside", "exhausted", "sealed")
         return {
             **{name: getattr(self, name) for name in names},
+            "notes": self.notes,
             "failures": dict(self.failures.most_common()),
             "seconds": round(self.seconds, 3),
             "coverage": {

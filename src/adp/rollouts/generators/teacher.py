@@ -2,8 +2,8 @@
 
 A call that fails (there is no such tool, its arguments do not fit, its result is an error) is
 told to the model, which may try again for the same question. When a call goes well at last, those
-that failed are kept as branches beside it, each the rejected side of a preference pair that has the
-same prompt.
+that failed are kept as branches beside it (kind ``alternate``): the op ``pairs`` makes of each the
+rejected side of a preference pair with the same prompt.
 """
 
 from __future__ import annotations
@@ -29,13 +29,9 @@ from adp.rollouts.generators.synthetic import tool_name
 from adp.rollouts.generators.values import ArgumentValues
 from adp.rollouts.policy import Policy
 from adp.rollouts.turns import Tool
-from adp_schema.ids import digest
-from adp_schema.model import Pair, Step, Task, Trajectory
+from adp_schema.model import Step, Task, Trajectory
 
 TEACHER = "teacher"
-RULE = "teacher_failed_call"
-"""The ``rule`` of the pairs."""
-
 _BROKEN = "broken"
 
 
@@ -125,7 +121,7 @@ class _Proposal:
         if result.reason is not None or result.trajectory is None:
             before = [part.reason for part in failed]
             return replace(result, detail={**result.detail, "failed_before": before})
-        _add_pairs(result.trajectory, [part.trajectory for part in failed if part.trajectory])
+        _add_branches(result.trajectory, [part.trajectory for part in failed if part.trajectory])
         return result
 
     def _facts(self) -> str:
@@ -176,11 +172,13 @@ def _question(text: str) -> tuple[str, PlannedCall]:
     return question.strip(), _call(text)
 
 
-def _add_pairs(run: Trajectory, failed: Sequence[Trajectory]) -> None:
-    """Put calls that failed beside the one that went well: branches, and pairs of steps."""
+def _add_branches(run: Trajectory, failed: Sequence[Trajectory]) -> None:
+    """Put calls that failed beside the one that went well, with rewards 0 and 1."""
     good = _call_step(run)
+    good.reward = 1.0
     for number, other in enumerate(failed):
         step = _call_step(other)
+        step.reward = 0.0
         branch = Trajectory(
             trajectory_id=f"{run.trajectory_id}/failed-{number}",
             source_id=f"{run.source_id}/failed-{number}",
@@ -196,29 +194,7 @@ def _add_pairs(run: Trajectory, failed: Sequence[Trajectory]) -> None:
             steps=[step],
         )
         run.branches.append(branch)
-        run.pairs.append(_pair(run, good, branch))
 
 
 def _call_step(run: Trajectory) -> Step:
     return next(step for step in run.steps if step.calls)
-
-
-def _pair(run: Trajectory, good: Step, branch: Trajectory) -> Pair:
-    first = good.step or 0
-    parts = [RULE, run.trajectory_id, branch.trajectory_id, first]
-    seen = [result.error_type or "error result" for result in branch.steps[0].observations]
-    return Pair(
-        pair_id=digest(json.dumps(parts).encode("utf-8", "surrogatepass")),
-        task_id=run.task_id,
-        context_id=run.trajectory_id,
-        context_up_to=first,
-        chosen_id=run.trajectory_id,
-        chosen_from=first,
-        chosen_to=first + 1,
-        rejected_id=branch.trajectory_id,
-        rejected_from=first,
-        rejected_to=first + 1,
-        level="step",
-        rule=RULE,
-        extra=json.dumps({"reason": seen[0] if seen else "error"}),
-    )
