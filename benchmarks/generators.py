@@ -3,10 +3,10 @@
     python benchmarks/generators.py                     # all, about ten minutes on two cores
     python benchmarks/generators.py --samples 100 --seeds 0 --steps 20 --tests 8
 
-Of each generator: how many samples are kept, whether each of their calls was carried out with success,
-how many of them stand twice, which tools and parameters occur. Then a model of half a million random
-weights is trained by `adp.train` on samples of ``templates`` and ``synthetic``, and is measured with
-`adp eval` on samples that training did not have, before and after.
+Of each generator: how many samples are kept, whether each of their calls was carried out with
+success, how many of them stand twice, which tools and parameters occur. Then a model of half a
+million random weights is trained by `adp.train` on samples of ``synthetic``, and is measured as `adp
+eval` does on samples that training did not have, before and after.
 """
 
 import argparse
@@ -42,7 +42,8 @@ def checked(out):
     store = Store.open(str(out))
     calls, wrong = (
         store.query(
-            "SELECT count(*), count(*) FILTER (o.is_error IS DISTINCT FROM false) FROM tool_calls c "
+            "SELECT count(*), count(*) FILTER (o.is_error IS DISTINCT FROM false) "
+            "FROM tool_calls c "
             "JOIN trajectories t USING (seq) LEFT JOIN observations o "
             "ON o.seq = c.seq AND o.step = c.step AND o.call = c.call WHERE t.parent_id IS NULL"
         )
@@ -114,7 +115,8 @@ def learn(work, seed, samples, steps, tests):
             "max_steps": steps, "per_device_train_batch_size": 16, "learning_rate": 2e-3,
             "gradient_accumulation_steps": 1,
             "lr_scheduler_type": "cosine", "warmup_steps": 20, "gradient_checkpointing": False,
-            "bf16": False, "use_cpu": True, "save_strategy": "no", "logging_steps": 50, "seed": seed,
+            "bf16": False, "use_cpu": True, "save_strategy": "no", "logging_steps": 50,
+            "seed": seed,
         },
     }  # fmt: skip
     began = time.process_time()

@@ -1,4 +1,4 @@
-"""A home with four tools, whose arguments are words of short lists: small enough for the model tiny."""
+"""A home with four tools whose arguments are words of short lists, for a very small model."""
 
 from typing import Literal
 

@@ -1,6 +1,7 @@
 """Chains: the argument of a call is what an earlier result says."""
 
 import json
+from itertools import pairwise
 
 import pytest
 
@@ -21,7 +22,7 @@ def test_arguments_come_from_results(tmp_path):
     for run in main_lines(tmp_path / "made"):
         calls = calls_of(run)
         lengths.add(len(calls))
-        for (source, _, result), (name, arguments, _) in zip(calls, calls[1:], strict=False):
+        for (source, _, result), (name, arguments, _) in pairwise(calls):
             seen_edges.add((source, name))
             assert any(str(value) in result.text for value in arguments.values())
         goal = run.task.instruction

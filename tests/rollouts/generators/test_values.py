@@ -32,7 +32,8 @@ TEXTS = st.one_of(
               st.integers(0, 20), st.integers(1, 20)),
     st.sampled_from([{"type": "string", "format": "date"}, {"type": "string", "format": "uuid"},
                      {"enum": ["a", 2, None]}, {"const": 7}, {"type": "boolean"},
-                     {"type": ["null", "string"]}, {"anyOf": [{"type": "null"}, {"type": "integer"}]},
+                     {"type": ["null", "string"]},
+                     {"anyOf": [{"type": "null"}, {"type": "integer"}]},
                      {"allOf": [{"type": "integer"}, {"minimum": 3, "maximum": 4}]},
                      {"$ref": "#/$defs/place"}, {"examples": ["x"]}, {}, True]),
 )  # fmt: skip
