@@ -5,8 +5,8 @@
 
 Of each generator: how many samples are kept, whether each of their calls was carried out with
 success, how many of them stand twice, which tools and parameters occur. Then a model of half a
-million random weights is trained by `adp.train` on samples of ``synthetic``, and is measured as `adp
-eval` does on samples that training did not have, before and after.
+million random weights is trained by `adp.train` on samples of ``synthetic``, and is measured, as
+`adp eval` does, on samples that training did not have, before and after.
 """
 
 import argparse
@@ -112,7 +112,7 @@ def learn(work, seed, samples, steps, tests):
         "lora": None,
         "render": {"max_length": 512},
         "training": {
-            "max_steps": steps, "per_device_train_batch_size": 16, "learning_rate": 2e-3,
+            "max_steps": steps, "per_device_train_batch_size": 16, "learning_rate": 3e-3,
             "gradient_accumulation_steps": 1,
             "lr_scheduler_type": "cosine", "warmup_steps": 20, "gradient_checkpointing": False,
             "bf16": False, "use_cpu": True, "save_strategy": "no", "logging_steps": 50,
