@@ -61,7 +61,7 @@ def measure_generators(work, count):
     runs = {
         "templates": ("templates", HOME, {}),
         "synthetic": ("synthetic", HOME, {}),
-        "teacher": ("teacher", HOME, {"policy": TEACHER}),
+        "teacher": ("teacher", "weather", {"policy": TEACHER}),
         "chains": ("chains", SHOP, {"max_length": 4}),
     }
     results = {}

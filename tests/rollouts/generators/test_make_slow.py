@@ -1,4 +1,4 @@
-"""Generators at size: killed at random, 1,000 samples of each, and a model that learns from them."""
+"""Generators at size: killed at random, 1,000 samples of each, a model that learns from them."""
 
 import json
 import random

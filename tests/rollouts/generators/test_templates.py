@@ -25,14 +25,14 @@ def env(tmp_path):
 
 def test_ten_canonical_sentences_and_their_paraphrases(tmp_path, env):
     make(tmp_path / "made", "templates", env)
-    found = {}
+    groups = {}
     for run in main_lines(tmp_path / "made"):
         members = json.loads(run.extra)["generator"]
-        group = found.setdefault((members["stream"], members["canonical"]), {})
+        group = groups.setdefault((members["stream"], members["canonical"]), {})
         group[members["paraphrase"]] = run
-    assert len(found) == 2 * CANONICAL
+    assert len(groups) == 2 * CANONICAL
     changed = 0
-    for group in found.values():
+    for group in groups.values():
         first = group.pop(0)
         assert len(group) <= 3
         for other in group.values():

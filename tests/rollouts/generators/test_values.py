@@ -42,8 +42,9 @@ SCHEMAS = st.recursive(
     lambda inner: st.one_of(
         st.builds(lambda item, low: {"type": "array", "items": item, "minItems": low},
                   inner, st.integers(0, 3)),
-        st.builds(lambda one, two: {"type": "object", "properties": {"one": one, "two": two},
-                                    "required": ["two"]}, inner, inner),
+        st.builds(lambda first, second: {"type": "object", "required": ["two"],
+                                         "properties": {"one": first, "two": second}},
+                  inner, inner),
     ),
     max_leaves=4,
 )  # fmt: skip
