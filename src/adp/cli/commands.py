@@ -54,6 +54,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "Let a policy act in an environment; a store of episodes.",
         ),
         "chat": ("adp.cli.chat:chat", "Talk to a model that has tools, on a terminal."),
+        "make": ("adp.cli.make:app", "Make data: calls that are carried out, and their tasks."),
         "evolve": (
             "adp.cli.evolve:evolve",
             "Make new trajectories of those of a store, in rounds.",
@@ -104,7 +105,7 @@ VERIFYING = frozenset(
             "curate",
             "train",
         ),
-        *("tokens", "collect", "evolve", "eval", "score", "report", "loop"),
+        *("tokens", "collect", "make", "evolve", "eval", "score", "report", "loop"),
     }
 )
 """Commands that make a store or files from what they read in stores, so that they hash all of it
