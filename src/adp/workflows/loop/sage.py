@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from adp.core.config_mapping import Left, Mapped, MappedConfig
 from adp.core.yaml_text import parse_yaml
 from adp.trainers.config_file import load_config
-from adp.trainers.readers.mapping import Left, Mapped, MappedConfig
 from adp.trainers.readers.sage import SELECTION, is_sage, read_sage
 from adp.trainers.readers.sage_rl import is_sage_rl, read_sage_rl
 from adp.workflows.loop.shipped import loop_path
