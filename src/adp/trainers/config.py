@@ -133,6 +133,9 @@ class DataSection(ConfigSection):
     """Train on so many rows at most, chosen by the seed."""
     replay: ReplaySection | None = None
     """SFT: rows of an earlier training, mixed into each step; null: none."""
+    trained_tokens: int | None = Field(default=None, ge=1)
+    """SFT: train on so many tokens under the loss, in place of epochs and steps. Rows are taken
+    again, or left out by the seed, until there are as many, to half a row."""
     workers: int | None = Field(default=None, ge=1)
     """Processes that render; null: one a core."""
 
