@@ -85,6 +85,8 @@ def test_what_is_refused() -> None:
 
 
 @pytest.mark.train
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:(torch|transformers|peft|trl|accelerate)")
 def test_losses_by_a_model() -> None:
     pytest.importorskip("torch")
     chats = [

@@ -19,8 +19,16 @@ from adp.workflows.sage.collecting import (
 )
 from adp.workflows.sage.continual import OnlineContinualLearner
 from adp.workflows.sage.conversion import SFTConversionConfig, TrajectoryToSFTConverter
+from adp.workflows.sage.methods import MethodConfig, MethodRegistry
 from adp.workflows.sage.mixing import MixerConfig, MultiTaskMixer, TaskSample
 from adp.workflows.sage.selection import CoresetSelector
+from adp.workflows.sage.training import (
+    AgentSFTConfig,
+    AgentSFTTrainer,
+    EvalResult,
+    RLTrainingConfig,
+    TrainingResult,
+)
 from adp.workflows.sage.trajectories import (
     AgentTrajectory,
     TrajectoryFilter,
@@ -30,16 +38,23 @@ from adp.workflows.sage.trajectories import (
 
 __all__ = [
     "AgentCapabilityEvaluator",
+    "AgentSFTConfig",
+    "AgentSFTTrainer",
     "AgentTrajectory",
     "CapabilityReport",
     "CapabilityScore",
     "CollectorConfig",
     "CoresetSelector",
+    "EvalResult",
+    "MethodConfig",
+    "MethodRegistry",
     "MixerConfig",
     "MultiTaskMixer",
     "OnlineContinualLearner",
+    "RLTrainingConfig",
     "SFTConversionConfig",
     "TaskSample",
+    "TrainingResult",
     "TrajectoryCollector",
     "TrajectoryFilter",
     "TrajectoryStep",
