@@ -22,7 +22,7 @@ from adp.cli.rollout_options import (
 )
 from adp.cli.run_config import suite_of
 from adp.cli.score import show as show_scores
-from adp.cli.score import show_results
+from adp.cli.score import Results, show_results
 from adp.cli.text import (
     console,
     counted,
@@ -92,12 +92,7 @@ def evaluate(
     unsafe_python: Unsafe = False,
     least: Least = None,
     most: Most = None,
-    results: Annotated[
-        str | None,
-        typer.Option(
-            "--results", metavar="FILE", help="Write figures and cases as Tiny Tool Use does, too."
-        ),
-    ] = None,
+    results: Results = None,
     listed: Listed = False,
     as_json: JsonReport = False,
 ) -> None:

@@ -27,6 +27,16 @@ from adp_schema.store import Store
 EPILOG = epilog("adp score my_store --with outcome,tool_f1:arguments=ignore", 2, 3, 5)
 
 
+Results = Annotated[
+    str | None,
+    typer.Option(
+        "--results",
+        metavar="FILE",
+        help="Write figures and cases as Tiny Tool Use does, such as evaluation_results.json.",
+    ),
+]
+
+
 def score(
     path: OptionalStorePath = None,
     scorers: Annotated[
@@ -57,14 +67,7 @@ def score(
     concurrency: Annotated[
         int, typer.Option(min=1, help="Requests of a judge that run at once.")
     ] = 64,
-    results: Annotated[
-        str | None,
-        typer.Option(
-            "--results",
-            metavar="FILE",
-            help="Write figures and cases as Tiny Tool Use does, such as evaluation_results.json.",
-        ),
-    ] = None,
+    results: Results = None,
     listed: Annotated[bool, typer.Option("--list", help="List the scorers, and end.")] = False,
     as_json: JsonReport = False,
 ) -> None:

@@ -134,8 +134,7 @@ class DataSection(ConfigSection):
     replay: ReplaySection | None = None
     """SFT: rows of an earlier training, mixed into each step; null: none."""
     trained_tokens: int | None = Field(default=None, ge=1)
-    """SFT: train on so many tokens under the loss, in place of epochs and steps. Rows are taken
-    again, or left out by the seed, until there are as many, to half a row."""
+    """SFT: train on so many tokens under the loss, to half a row, in place of epochs and steps."""
     workers: int | None = Field(default=None, ge=1)
     """Processes that render; null: one a core."""
 
