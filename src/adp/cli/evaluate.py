@@ -21,8 +21,8 @@ from adp.cli.rollout_options import (
     Unsafe,
 )
 from adp.cli.run_config import suite_of
-from adp.cli.score import show as show_scores
 from adp.cli.score import Results, show_results
+from adp.cli.score import show as show_scores
 from adp.cli.text import (
     console,
     counted,
@@ -137,6 +137,11 @@ def evaluate(
         result = run(
             given.chosen(), given.policy, out, options, watch=screen.show, progress=progress
         )
+    _end(result, out, results, as_json=as_json)
+
+
+def _end(result: Evaluated, out: str, results: str | None, *, as_json: bool) -> None:
+    """Print and write the figures, and fail where one is not good enough or the run broke."""
     show(result, out, as_json=as_json)
     if results is not None:
         show_results(Store.open(out), results, quiet=as_json)
