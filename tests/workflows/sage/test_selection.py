@@ -26,8 +26,8 @@ def shares(text: str) -> dict[str, float]:
     return {word: count / sum(words.values()) for word, count in words.items()}
 
 
-def likeness(one: int, other: int) -> float:
-    first, second = shares(TEXTS[one]), shares(TEXTS[other])
+def likeness(place: int, other: int) -> float:
+    first, second = shares(TEXTS[place]), shares(TEXTS[other])
     return sum(first[word] * second.get(word, 0.0) for word in first)
 
 

@@ -141,8 +141,9 @@ class AgentCapabilityEvaluator:
             for name in self.capabilities
             if test_sets.get(name)
         }
-        overall = sum(self.capability_weights[name] * one.score for name, one in scores.items())
-        count = sum(one.num_samples for one in scores.values())
+        weights = self.capability_weights
+        overall = sum(weights[name] * measured.score for name, measured in scores.items())
+        count = sum(measured.num_samples for measured in scores.values())
         return CapabilityReport(scores, overall, count, time.perf_counter() - started)
 
     def evaluate_capability(self, model: Any, cap: str, data: Sequence[Any]) -> CapabilityScore:
@@ -180,8 +181,8 @@ def _of(sample: Any, names: Sequence[str], number: int) -> str:
 def _form(sample: Any) -> str | None:
     values = _values(sample)
     metadata = values.get("metadata")
-    found = metadata.get("format") if isinstance(metadata, Mapping) else values.get("format")
-    return found if isinstance(found, str) else None
+    form = metadata.get("format") if isinstance(metadata, Mapping) else values.get("format")
+    return form if isinstance(form, str) else None
 
 
 def _asker(model: Any, generate_fn: Generate | None) -> Callable[[list[str]], list[str]]:

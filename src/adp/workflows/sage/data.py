@@ -27,16 +27,16 @@ def store_of_reference(reference: Any, work: Path) -> str:
     """
     text = str(reference)
     name, _, split = text.rpartition(":") if not Path(text).exists() else (text, "", "")
-    found = _existing(name if name else text)
-    if found is None:
+    source = _existing(name if name else text)
+    if source is None:
         raise InputError(f"{text}: there is no store and no file of that name; give its path")
     if not name:
         split = ""
-    path = str(found)
-    if not (found / "adp.json").is_file():
-        path = str(work / f"{found.stem}-store")
+    path = str(source)
+    if not (source / "adp.json").is_file():
+        path = str(work / f"{source.stem}-store")
         if not Path(path, "adp.json").is_file():
-            convert([str(found)], path, options=ConvertOptions(workers=1))
+            convert([str(source)], path, options=ConvertOptions(workers=1))
     return _only(path, split, work) if split else path
 
 

@@ -10,8 +10,10 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+from adp.rendering.model import stop_ids
+from adp.rendering.options import RenderOptions
 from adp.rendering.render import Renderer
-from adp.rollouts.policies.loading import load_for_generation
+from adp.rollouts.policies.loading import load_for_generation, places
 from adp.rollouts.policies.settings import ModelSettings
 from adp.workflows.loop import LoopOptions, make_plan, read_loop, run_loop
 from adp.workflows.loop.sage import read_foreign_loop
@@ -159,8 +161,9 @@ class AgentSFTTrainer:
         work.mkdir(parents=True, exist_ok=True)
         store = Store.open(store_of_reference(data, work))
         settings = ModelSettings(model=self.model)
-        model, _ = load_for_generation(settings)
-        renderer = Renderer.load(self.model, max_length=self.config.max_seq_length)
+        model, tokenizer = load_for_generation(settings)
+        options = RenderOptions(max_length=self.config.max_seq_length)
+        renderer = Renderer(tokenizer, options, stop_ids(places(settings)[0]))
         right = count = 0
         loss = 0.0
         for trajectory in store:
