@@ -58,6 +58,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "eval": ("adp.cli.evaluate:evaluate", "Run a suite: collect, score, print the figures."),
         "score": ("adp.cli.score:score", "Score the trajectories of a store."),
+        "judge": ("adp.cli.judge:app", "Check a judge, or let it compare two stores."),
         "serve-search": (
             "adp.cli.serve_search:serve_search",
             "Serve a search over documents to environments.",

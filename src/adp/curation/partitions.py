@@ -6,7 +6,7 @@ same trajectories give the same partitions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
@@ -14,6 +14,7 @@ import polars as pl
 
 from adp.curation.inputs import Input, cached_by_file
 from adp.stores.cutting import cut_runs
+from adp_schema.model import Trajectory
 from adp_schema.store import Store
 from adp_schema.views import SEQ_SHIFT
 
@@ -81,6 +82,13 @@ class Partition:
         )
         wanted = self.seqs()["seq"]
         return rows.filter(pl.col("seq").is_in(wanted.implode()))
+
+    def trajectories(self) -> Iterator[tuple[int, Trajectory]]:
+        """``seq`` (the pool's) and the trajectory of each that is still in, one at a time."""
+        seqs = (self.seqs()["seq"] - self.shift).to_numpy()
+        for trajectory in _open(self.root).some(seqs):
+            assert trajectory.seq is not None
+            yield trajectory.seq + self.shift, trajectory
 
     def task_columns(self, columns: Sequence[str]) -> pl.DataFrame:
         """Columns of the task of each trajectory that has one, by `adp.stores.tasks`.
