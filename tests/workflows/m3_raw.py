@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
+
 TOOLS = [
     {"name": "trees", "description": "Trees of a garden.", "path": "/v1/trees",
      "parameters": {"garden": {"type": "string"}}},
     {"name": "owner", "description": "The owner of a garden.", "path": "/v1/owner",
      "parameters": {"garden": {"type": "string"}}},
 ]  # fmt: skip
+
+
+def lines_of(path):
+    """The objects of a file of JSON Lines."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def api(question, tool, response, **arguments):
@@ -26,10 +33,11 @@ def rag(question, *documents):
 
 
 def sample(number, *turns, **more):
+    hops = [len(hops) for _, _, hops in turns if isinstance(hops, list)]
     return {
         "sample_id": number, "type": "(API-RAG)", "tools": [dict(tool) for tool in TOOLS],
         "retrievers": ["clapnq-gardens", "clapnq-mills", "clapnq-gardens"],
-        "num_turns": len(turns), "num_hops": [len(hops) for _, _, hops in turns if isinstance(hops, list)],
+        "num_turns": len(turns), "num_hops": hops,
         "turns": [
             {"query": query, "answer": answer, "gold_sequence": hops}
             for query, answer, hops in turns

@@ -16,7 +16,7 @@ from adp.workflows.m3_data.turns import make_turns
 from adp_schema.errors import RolloutError
 from adp_schema.store import Store
 from tests.rollouts.judging.endpoints import answering, judge_at
-from tests.workflows.m3_raw import GOOD, LONG, SHORT, api, sample
+from tests.workflows.m3_raw import GOOD, LONG, SHORT, api, lines_of, sample
 
 GOLD = Path(__file__).parents[2].parent / "shared/data/m3/bird-latest"
 
@@ -27,7 +27,7 @@ def reply(prompt, messages):
     steps = re.findall(r"^Step (\d+)$", prompt, re.MULTILINE)
     if "<FINAL>" in prompt:
         kept = re.search(r"name any (\d+) of them", prompt)
-        return f"<think>seen {query}</think>\n<FINAL>{query} {kept and kept[1]}</FINAL>"
+        return f"<thought>seen {query}</thought>\n<FINAL>{query} {kept and kept[1]}</FINAL>"
     return "\n".join(f"Thought_{n}: {query} {n}" for n in steps)
 
 
@@ -108,7 +108,7 @@ def test_what_cannot_be_read_is_asked_once_more_then_left_out(turns):
         if "the mill?" in prompt and "<FINAL>" in prompt:
             return "I do not know."
         if "Who owns it?" in prompt and len(messages) == 1:
-            return "Thought_1: a\nThought_1: b" if "Thought_1: ..." in prompt else "<think>x"
+            return "Thought_1: a\nThought_1: b" if "Thought_1: ..." in prompt else "<thought>x"
         return reply(prompt, messages)
 
     with answering(odd) as server:
@@ -117,7 +117,7 @@ def test_what_cannot_be_read_is_asked_once_more_then_left_out(turns):
         report = make_thoughts(str(turns / "turns"), judge, str(turns / "out"), options)
     assert [record["sample_id"] for record in records_of(turns)] == ["8"]
     assert report.left_out == {"a list that is too long": 1, "an answer that cannot be read": 1}
-    lines = [json.loads(line) for line in (turns / "out.m3/left_out.jsonl").open()]
+    lines = lines_of(turns / "out.m3/left_out.jsonl")
     assert (lines[0]["record"], lines[0]["path"]) == (1, "$.trajectory[0]")
     assert lines[0]["text"] == "I do not know.\n[asked again]\nI do not know."
     assert "3 asked again" in report.costs
@@ -173,10 +173,10 @@ def test_numbered_thoughts(text, count, thoughts):
 
 @pytest.mark.parametrize(
     ("text", "both"),
-    [("<think>a</think>\n<FINAL>b</FINAL>", ("a", "b")),
-     ("<think>mine</think> So: <think>a</think><FINAL>b</FINAL>", ("a", "b")),
-     ("<think>a</think><FINAL></FINAL>", None), ("<FINAL>b</FINAL>", None), ("", None),
-     ("<think>a</think><FINAL>b</FINAL><think>a</think><FINAL>c</FINAL>", None)],
+    [("<thought>a</thought>\n<FINAL>b</FINAL>", ("a", "b")),
+     ("<thought>mine</thought> So: <thought>a</thought><FINAL>b</FINAL>", ("a", "b")),
+     ("<thought>a</thought><FINAL></FINAL>", None), ("<FINAL>b</FINAL>", None), ("", None),
+     ("<thought>a</thought><FINAL>b</FINAL><thought>a</thought><FINAL>c</FINAL>", None)],
 )  # fmt: skip
 def test_a_thought_and_an_answer(text, both):
     assert read_answer(text) == both

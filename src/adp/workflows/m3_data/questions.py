@@ -30,7 +30,7 @@ The thought sums up what the results say and why that suffices. The answer is on
 sentences for the user, and says nothing that the results do not say.{cutoff}
 
 Write exactly this and nothing else:
-<think>the thought</think>
+<thought>the thought</thought>
 <FINAL>the answer</FINAL>
 """
 
@@ -42,10 +42,11 @@ CUTOFF = (
 """What is said about long lists; it becomes ``resp_cutoff_inst``."""
 
 _RESOLVER = "Your answer cannot be read. Write it again, in this form and with nothing else:\n"
-ANSWER_FORM = "<think>...</think>\n<FINAL>...</FINAL>"
+# The client of an endpoint takes what stands in <think> for reasoning, as models that reason do.
+ANSWER_FORM = "<thought>...</thought>\n<FINAL>...</FINAL>"
 
 _NUMBERED = re.compile(r"^[ \t*#]*thought[ _](\d+)[ \t*]*:[ \t*]*", re.IGNORECASE | re.MULTILINE)
-_FINAL = re.compile(r"<think>(?:(?!<think>).)*?</think>\s*<FINAL>.*?</FINAL>", re.DOTALL)
+_FINAL = re.compile(r"<thought>((?:(?!<thought>).)*?)</thought>\s*<FINAL>(.*?)</FINAL>", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -133,9 +134,7 @@ def read_answer(text: str) -> tuple[str, str] | None:
     matches = _FINAL.findall(text)
     if len(matches) != 1:
         return None
-    thought, _, answer = matches[0].partition("</think>")
-    thought = thought.removeprefix("<think>").strip()
-    answer = answer.strip().removeprefix("<FINAL>").removesuffix("</FINAL>").strip()
+    thought, answer = (text.strip() for text in matches[0])
     return (thought, answer) if thought and answer else None
 
 
