@@ -10,15 +10,22 @@ from pathlib import Path
 import pytest
 
 from adp.converters.run import convert
+from adp.rollouts.judging.settings import JudgeSettings, judge_of
 from adp.workflows.m3_data.questions import read_answer, read_thoughts
 from adp.workflows.m3_data.thoughts import ThoughtsOptions, make_thoughts
 from adp.workflows.m3_data.turns import make_turns
 from adp_schema.errors import RolloutError
 from adp_schema.store import Store
-from tests.rollouts.judging.endpoints import answering, judge_at
+from tests.rollouts.judging.endpoints import answering
 from tests.workflows.m3_raw import GOOD, LONG, SHORT, api, lines_of, sample
 
 GOLD = Path(__file__).parents[2].parent / "shared/data/m3/bird-latest"
+
+
+def judge_at(server, **settings):
+    """A model at a server, which may be slow."""
+    spec = f"openai:model=m,base_url={server.url},retries=1,first_wait=0"
+    return judge_of(JudgeSettings(policy=spec, **settings))
 
 
 def reply(prompt, messages):
