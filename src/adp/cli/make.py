@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import ValidationError
 
+from adp.cli.make_m3 import m3_thoughts, m3_turns
 from adp.cli.options import JsonReport
 from adp.cli.rollout_options import Dataset, Failures, Unsafe
 from adp.cli.text import (
@@ -216,6 +217,13 @@ def chains(
     The paths go through a graph of tools, with an edge where a result fits an argument.
     """
     _make("chains", locals())
+
+
+app.command("m3-turns", epilog=_epilog("adp make m3-turns raw/books.json -o turns"))(m3_turns)
+app.command(
+    "m3-thoughts",
+    epilog=_epilog("adp make m3-thoughts turns --policy openai:model=m -o ground_truth"),
+)(m3_thoughts)
 
 
 def _make(generator: str, given: dict[str, Any]) -> None:

@@ -40,11 +40,13 @@ class JudgeQuestion:
         prompt: the question, with the material in it.
         read: makes a label of an answer; None: it holds no verdict.
         form: how a verdict is written, for asking once more; None: the judge is not asked again.
+        resolver: what is said then, before the form.
     """
 
     prompt: str
     read: Callable[[str], str | None]
     form: str | None = None
+    resolver: str = _RESOLVER
 
 
 @dataclass(frozen=True)
@@ -208,7 +210,7 @@ class Judge:
         label = _label(question, answers[0])
         if label is None and answers[0].failure is None and question.form is not None:
             self.costs[member.name].again += 1
-            again = _asked_again(messages, answers[0].text or "", question.form)
+            again = _asked_again(messages, answers[0].text or "", question.resolver + question.form)
             answers.append(await self._answer(member, again, vote, seed_of(seed, "again")))
             label = _label(question, answers[1])
         costs = [cost for answer in answers if (cost := member.cost(answer)) is not None]
@@ -269,13 +271,13 @@ def _label(question: JudgeQuestion, answer: JudgeAnswer) -> str | None:
 
 
 def _asked_again(
-    messages: Sequence[Mapping[str, Any]], text: str, form: str
+    messages: Sequence[Mapping[str, Any]], text: str, resolver: str
 ) -> list[Mapping[str, Any]]:
     """The question with what was said to it; some servers take no empty answer."""
     if not text.strip():
-        return [{"role": "user", "content": f"{messages[0]['content']}\n\n{_RESOLVER}{form}"}]
-    resolver = {"role": "user", "content": f"{_RESOLVER}{form}"}
-    return [*messages, {"role": "assistant", "content": whole_text(text)}, resolver]
+        return [{"role": "user", "content": f"{messages[0]['content']}\n\n{resolver}"}]
+    again = {"role": "user", "content": resolver}
+    return [*messages, {"role": "assistant", "content": whole_text(text)}, again]
 
 
 def _sum(numbers: Sequence[int | None]) -> int | None:

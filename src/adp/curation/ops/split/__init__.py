@@ -46,6 +46,9 @@ class Split(OpOptions):
     keep_existing: bool = False
     """Keep the splits that trajectories have already. Those without one go with the others of
     their task, when these agree."""
+    without_calls: str | None = Field(None, min_length=1)
+    """Split of tasks with a trajectory that has no tool call, such as samples without a reference
+    run; the shares count for the others. null: they are split like the others."""
     leakage: Literal["off", "report", "move", "drop"] = "report"
     """What to do about near-duplicate tasks in different splits: nothing, report them, move them
     into one split, or drop those in the split with the greater share."""
@@ -136,6 +139,10 @@ def _groups(pool: Pool, options: Split) -> _Groups:
     by = pl.col(options.by).cast(pl.String)
     key = pl.when(by.is_null()).then("trajectory:" + pl.col("trajectory_id")).otherwise(by)
     existing = pl.col("split") if options.keep_existing else pl.lit(None, pl.String)
+    if options.without_calls is not None:
+        callers = pool.query("SELECT DISTINCT seq FROM tool_calls JOIN members USING (seq)")["seq"]
+        has_call = pl.col("seq").is_in(callers.implode())
+        existing = pl.when(has_call).then(existing).otherwise(pl.lit(options.without_calls))
     task = pl.coalesce("task", "trajectory:" + pl.col("trajectory_id"))
     rows = pool.members.sort("seq").select(
         "seq", "trajectory_id", task.alias("task"), existing.alias("own"), key.alias("key")
