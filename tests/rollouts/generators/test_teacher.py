@@ -38,7 +38,7 @@ def script(tmp_path, *turns):
 def test_a_script_can_be_a_teacher(tmp_path):
     policy = script(
         tmp_path,
-        '{"question": "How is Rome?", "name": "wether", "arguments": {"location": "Rome"}}',
+        '{"question": "How is Rome?", "name": "wind", "arguments": {"location": "Rome"}}',
         "none",
         '```json\n{"name": "weather", "arguments": {"location": "Rome"}}\n```',
     )
