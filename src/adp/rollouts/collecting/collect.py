@@ -20,7 +20,6 @@ from adp.rollouts.collecting.branching.counts import note_branching
 from adp.rollouts.collecting.branching.group import (
     BranchingGroup,
     GroupMember,
-    branch_alone,
     vocabulary_of,
 )
 from adp.rollouts.collecting.branching.settings import BranchingSettings
@@ -31,7 +30,7 @@ from adp.rollouts.collecting.foreign_code import broken
 from adp.rollouts.collecting.output_store import UNSTORABLE, OutputStore, episodes_of, is_sealed
 from adp.rollouts.collecting.plan import EpisodeJob, EpisodePlan
 from adp.rollouts.collecting.prepare import look_up, plan_of
-from adp.rollouts.collecting.recorder import About
+from adp.rollouts.collecting.recorder import About, branch_alone
 from adp.rollouts.collecting.run_file import most_asked, settle
 from adp.rollouts.collecting.settings import CollectSettings
 from adp.rollouts.collecting.threads import DaemonThreads
