@@ -25,7 +25,6 @@ from adp.rollouts.step_rewards import StepRewarded
 from adp.rollouts.turns import Turn
 from adp_schema.model import Task
 
-
 UNREAD = "; what this task has holds no call that can be read"
 
 
