@@ -18,6 +18,7 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import zip_longest
 from pathlib import Path
 from typing import Self
 
@@ -119,7 +120,7 @@ class GrowingStore:
     # ---- appending ------------------------------------------------------------------------
 
     def append(self, trajectory: Trajectory) -> bool:
-        """Add a finished trajectory, and after it its ``branches``.
+        """Add a finished trajectory, and after it its ``branches``: all of them, or none.
 
         When this returns, it outlives a kill of this process and a crash of the machine. Appending
         the same again does nothing, so a writer that was killed may just append again. Without
@@ -159,11 +160,14 @@ class GrowingStore:
         items: list[Encoded] = []
         try:
             for trajectory in with_branches(trajectories):
-                items.append(encode(trajectory))
-                size += len(items[-1].text)
-                if len(items) >= _TOGETHER or size >= _TOGETHER_BYTES:
+                item = encode(trajectory)
+                full = len(items) >= _TOGETHER or size >= _TOGETHER_BYTES
+                parent = item.parent
+                if full and not (parent and any(parent == other.given for other in items)):
                     together, items, size = items, [], 0
                     added += self._commit(together)
+                items.append(item)
+                size += len(item.text)
         finally:
             if items:
                 added += self._commit(items)
@@ -220,14 +224,15 @@ class GrowingStore:
         for waiting in batch:
             waiting.added = 0
             try:
-                for item in waiting.items:
+                parents = [item.parent for item in waiting.items[1:]]
+                for item, after in zip_longest(waiting.items, parents):
                     entry = self._entry(item, line)
                     if entry is None:
                         continue
                     line[entry.trajectory_id] = entry, item.text
                     waiting.added += 1
                     size += entry.size
-                    if self._limits.reached(journal, size, len(line)):
+                    if after not in line and self._limits.reached(journal, size, len(line)):
                         self._flush(journal, line)
                         line, size = {}, 0
                         journal = self._next(journal)
