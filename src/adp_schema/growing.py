@@ -147,14 +147,10 @@ class GrowingStore:
     def extend(self, trajectories: Iterable[Trajectory]) -> int:
         """Add several trajectories in order; faster than one by one, and all safe at the end.
 
-        Args:
-            trajectories: as for `append`. When one is refused, those before it are kept.
+        Args and Raises: as for `append`. When one is refused, those before it are kept.
 
         Returns:
             How many were new.
-
-        Raises:
-            AdpError: as for `append`.
         """
         added = size = 0
         items: list[Encoded] = []
@@ -162,8 +158,7 @@ class GrowingStore:
             for trajectory in with_branches(trajectories):
                 item = encode(trajectory)
                 full = len(items) >= _TOGETHER or size >= _TOGETHER_BYTES
-                parent = item.parent
-                if full and not (parent and any(parent == other.given for other in items)):
+                if full and not (item.parent and any(item.parent == one.given for one in items)):
                     together, items, size = items, [], 0
                     added += self._commit(together)
                 items.append(item)
@@ -224,15 +219,15 @@ class GrowingStore:
         for waiting in batch:
             waiting.added = 0
             try:
-                parents = [item.parent for item in waiting.items[1:]]
-                for item, after in zip_longest(waiting.items, parents):
+                for item, after in zip_longest(waiting.items, waiting.items[1:]):
                     entry = self._entry(item, line)
                     if entry is None:
                         continue
                     line[entry.trajectory_id] = entry, item.text
                     waiting.added += 1
                     size += entry.size
-                    if after not in line and self._limits.reached(journal, size, len(line)):
+                    inside = after is not None and after.parent in line
+                    if not inside and self._limits.reached(journal, size, len(line)):
                         self._flush(journal, line)
                         line, size = {}, 0
                         journal = self._next(journal)

@@ -97,8 +97,8 @@ def test_branches_beyond_the_limit_are_counted(tmp_path):
 
 
 def test_the_tokens_of_branches_count_for_the_budget_of_the_run(tmp_path):
-    one = run(tmp_path / "one", depth=1, n=1)
-    spent = one.whole.tokens_in + one.whole.tokens_out
+    first = run(tmp_path / "one", depth=1, n=1)
+    spent = first.whole.tokens_in + first.whole.tokens_out
     limits = {"totals": {"tokens": spent // 3 + 1}}
     # The first episode alone would be within it; with its branches it is not.
     report = run(tmp_path / "two", depth=1, **limits)
