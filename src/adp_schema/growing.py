@@ -158,7 +158,7 @@ class GrowingStore:
             for trajectory in with_branches(trajectories):
                 item = encode(trajectory)
                 full = len(items) >= _TOGETHER or size >= _TOGETHER_BYTES
-                if full and not (item.parent and any(item.parent == one.given for one in items)):
+                if full and not (item.parent and any(item.parent == it.given for it in items)):
                     together, items, size = items, [], 0
                     added += self._commit(together)
                 items.append(item)

@@ -89,9 +89,11 @@ def test_whole_continuations_are_paired_and_masked(collected, tmp_path, mask):
             (row.chosen_id, pair.chosen, False),
             (row.rejected_id, pair.rejected, True),
         ):
-            own = known[name].steps[row.context_up_to :]
-            bad = {step.step for step in own if not SUBOPTIMAL.isdisjoint(step.labels or ())}
-            steps = [step.step for step in own if not mask or worse == (step.step in bad)]
+            steps_after = known[name].steps[row.context_up_to :]
+            bad = {
+                step.step for step in steps_after if not SUBOPTIMAL.isdisjoint(step.labels or ())
+            }
+            steps = [step.step for step in steps_after if not mask or worse == (step.step in bad)]
             assert [chat.messages[place].step for place in chat.trained()] == steps
 
 

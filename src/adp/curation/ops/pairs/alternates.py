@@ -170,8 +170,8 @@ def run(pool: Pool, options: Pairs) -> OpResult:
             "label": by_label(options.labels),
             "outcome": by_outcome(options.gap),
         }[options.prefer]
-    found = PairCandidates(options.rule)
-    return _decided(pool, decide, found, by_value=options.prefer == "outcome")
+    pair_candidates = PairCandidates(options.rule)
+    return _decided(pool, decide, pair_candidates, by_value=options.prefer == "outcome")
 
 
 def continuations(pool: Pool, mask: str | None) -> OpResult:
@@ -181,8 +181,8 @@ def continuations(pool: Pool, mask: str | None) -> OpResult:
         pool: the trajectories.
         mask: mask policy of both sides.
     """
-    found = PairCandidates("m3_trajectory", mask, mask)
-    return _decided(pool, by_outcome(0.0), found, by_value=True, whole=True)
+    pair_candidates = PairCandidates("m3_trajectory", mask, mask)
+    return _decided(pool, by_outcome(0.0), pair_candidates, by_value=True, whole=True)
 
 
 def _decided(
