@@ -18,6 +18,7 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import zip_longest
 from pathlib import Path
 from typing import Self
 
@@ -119,7 +120,7 @@ class GrowingStore:
     # ---- appending ------------------------------------------------------------------------
 
     def append(self, trajectory: Trajectory) -> bool:
-        """Add a finished trajectory, and after it its ``branches``.
+        """Add a finished trajectory, and after it its ``branches``: all of them, or none.
 
         When this returns, it outlives a kill of this process and a crash of the machine. Appending
         the same again does nothing, so a writer that was killed may just append again. Without
@@ -146,24 +147,22 @@ class GrowingStore:
     def extend(self, trajectories: Iterable[Trajectory]) -> int:
         """Add several trajectories in order; faster than one by one, and all safe at the end.
 
-        Args:
-            trajectories: as for `append`. When one is refused, those before it are kept.
+        Args and Raises: as for `append`. When one is refused, those before it are kept.
 
         Returns:
             How many were new.
-
-        Raises:
-            AdpError: as for `append`.
         """
         added = size = 0
         items: list[Encoded] = []
         try:
             for trajectory in with_branches(trajectories):
-                items.append(encode(trajectory))
-                size += len(items[-1].text)
-                if len(items) >= _TOGETHER or size >= _TOGETHER_BYTES:
+                item = encode(trajectory)
+                full = len(items) >= _TOGETHER or size >= _TOGETHER_BYTES
+                if full and not (item.parent and any(item.parent == it.given for it in items)):
                     together, items, size = items, [], 0
                     added += self._commit(together)
+                items.append(item)
+                size += len(item.text)
         finally:
             if items:
                 added += self._commit(items)
@@ -220,14 +219,15 @@ class GrowingStore:
         for waiting in batch:
             waiting.added = 0
             try:
-                for item in waiting.items:
+                for item, after in zip_longest(waiting.items, waiting.items[1:]):
                     entry = self._entry(item, line)
                     if entry is None:
                         continue
                     line[entry.trajectory_id] = entry, item.text
                     waiting.added += 1
                     size += entry.size
-                    if self._limits.reached(journal, size, len(line)):
+                    inside = after is not None and after.parent in line
+                    if not inside and self._limits.reached(journal, size, len(line)):
                         self._flush(journal, line)
                         line, size = {}, 0
                         journal = self._next(journal)

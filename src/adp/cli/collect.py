@@ -10,6 +10,7 @@ from adp.cli.collect_list import list_kinds, list_tools
 from adp.cli.collect_screen import CollectScreen
 from adp.cli.collect_summary import (
     remarks_of,
+    say_alternates,
     say_branches,
     say_branching,
     say_tasks,
@@ -207,5 +208,6 @@ def _collect(
         if prepared.cast.assistance is not None:
             say_branches(out)
         say_branching(report)
+        say_alternates(report)
         summary(report, out, (len(result.tasks), settings.n), remarks, since)
     report.check()

@@ -54,6 +54,22 @@ def say_branching(report: CollectReport) -> None:
     )
 
 
+def say_alternates(report: CollectReport) -> None:
+    """Say what became of alternates that were followed to the end."""
+    counts = report.alternates
+    if counts is None:
+        return
+    depths = " + ".join(f"{n:,} of depth {depth}" for depth, n in counts["by_depth"].items())
+    results = [f"{counts['succeeded']:,} succeeded", f"{counts['failed']:,} failed"]
+    results += [f"{counts[name]:,} {name}" for name in ("unscored", "broken") if counts[name]]
+    beyond = f"; {counts['beyond']:,} beyond alternate_branches" if counts["beyond"] else ""
+    say(
+        f"alternates: {counted(counts['branches'], 'branch', 'branches')} = {depths}; "
+        f"{', '.join(results)}; {counted(counts['calls'], 'call')}, {counts['tokens_in']:,} tokens "
+        f"read, {counts['tokens_out']:,} written{beyond}"
+    )
+
+
 def remarks_of(report: CollectReport, cost: float | None) -> list[str]:
     """What else there is to say about a run.
 

@@ -242,6 +242,9 @@ class M3Writer:
             or branch.early_observations
         ):
             self._losses.add(path, "an alternate holds one turn with one call")
+        for number in range(len(branch.branches)):
+            deeper = "an alternate of an alternate, with what followed it, has no place"
+            self._losses.add(f"{path}.branches[{number}]", deeper)
         carried = _ALTERNATE if parts_writer.native else self._same(branch, results[0].answer)
         report_columns(branch, parts_writer.carried(carried), "$", losses)
         add_losses(self._losses, path, losses)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from adp.rollouts.environment import AsyncEnvironment
 from adp.rollouts.policy import Policy, Request
 from adp.rollouts.turns import Outcome, Turn
+
+if TYPE_CHECKING:
+    from adp.rollouts.collecting.episode import RunningEpisode
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +62,26 @@ class ActorView:
     Attributes:
         environment: the world; an actor may fork it, and must not step it.
         past: what was carried out so far.
+        fork: makes the episode as it is now, in a fork of the world, for a `Followed`; raises
+            CannotForkError. None where nothing can be followed.
     """
 
     environment: AsyncEnvironment
     past: Sequence[Past]
+    fork: Callable[[], RunningEpisode] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A turn that was not taken and is followed to the end: a branch with an outcome of its own.
+
+    Attributes:
+        state: the episode before that turn, from `ActorView.fork`.
+        actor: who plays it; its first turn is the one that was not taken.
+    """
+
+    state: RunningEpisode
+    actor: Actor
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +91,12 @@ class Reflection:
     Attributes:
         alternates: turns that were not taken.
         labels: labels for the step, besides those of the environment.
+        followed: turns that were not taken, which are followed when the episode has ended.
     """
 
     alternates: tuple[Alternate, ...] = ()
     labels: tuple[str, ...] = ()
+    followed: tuple[Followed, ...] = ()
 
 
 class Actor(Protocol):

@@ -16,11 +16,11 @@ from itertools import islice
 from pathlib import Path
 
 from adp.rollouts.collecting.actor import Actor, Alone
+from adp.rollouts.collecting.alternate_counts import alternate_counts, note_alternates
 from adp.rollouts.collecting.branching.counts import note_branching
 from adp.rollouts.collecting.branching.group import (
     BranchingGroup,
     GroupMember,
-    branch_alone,
     vocabulary_of,
 )
 from adp.rollouts.collecting.branching.settings import BranchingSettings
@@ -31,7 +31,7 @@ from adp.rollouts.collecting.foreign_code import broken
 from adp.rollouts.collecting.output_store import UNSTORABLE, OutputStore, episodes_of, is_sealed
 from adp.rollouts.collecting.plan import EpisodeJob, EpisodePlan
 from adp.rollouts.collecting.prepare import look_up, plan_of
-from adp.rollouts.collecting.recorder import About
+from adp.rollouts.collecting.recorder import About, branch_alone
 from adp.rollouts.collecting.run_file import most_asked, settle
 from adp.rollouts.collecting.settings import CollectSettings
 from adp.rollouts.collecting.threads import DaemonThreads
@@ -210,6 +210,11 @@ class _Run:
             now, n = plan.settings(), self._settings.n
             await asyncio.to_thread(settle, self._root, now, n, empty=empty, alone=alone)
             self._work = plan.jobs(() if empty() else episodes_of(self._root, plan.dataset))
+            counts = None if empty() else alternate_counts(self._root, plan.dataset)
+            if counts is not None:
+                plan.spent.tokens_in += counts["tokens_in"]
+                plan.spent.tokens_out += counts["tokens_out"]
+                plan.spent.cost_usd += counts["cost_usd"]
             self._through = bool(plan.report.done_before)
             self._opened = opened.pop_all()
 
@@ -226,6 +231,7 @@ class _Run:
         fewer = report.beyond or report.most_asked > self._settings.n
         full = not report.left and not report.failed and not fewer
         note_branching(report, self._root, plan.dataset, self._settings.branching)
+        note_alternates(report, self._root, plan.dataset)
         if self._settings.seal or (self._settings.seal is None and full):
             await asyncio.to_thread(seal, self._root)
             report.sealed = True
@@ -311,6 +317,8 @@ class _Run:
             for trajectory in trajectories:
                 episode = Episode.of(trajectory)
                 self._plan.spent.add(episode)
+                for branch in trajectory.branches:
+                    self._plan.spent.pay(Episode.of(branch))
                 self._judged.add(episode)
 
     async def _episode(self, about: About) -> Trajectory:

@@ -80,11 +80,7 @@ class EpisodeCounts:
     def add(self, episode: Episode) -> None:
         """Count an episode."""
         self.episodes += 1
-        self.tokens_in += episode.total_tokens_in or 0
-        self.tokens_out += episode.total_tokens_out or 0
-        self.priced += episode.total_cost_usd is not None
-        cost = episode.total_cost_usd or 0.0
-        self.cost_usd += cost if math.isfinite(cost) else 0.0
+        self.pay(episode)
         if episode.error_type is not None:
             self.broken += 1
             self._broke(reason_of(episode), episode.error_message)
@@ -98,6 +94,14 @@ class EpisodeCounts:
         self.terminated += episode.terminated is True
         self.truncated += episode.truncated is True
         self.reasons[episode.stop_reason or "unknown"] += 1
+
+    def pay(self, episode: Episode) -> None:
+        """Count what an episode cost, or a branch that is none."""
+        self.tokens_in += episode.total_tokens_in or 0
+        self.tokens_out += episode.total_tokens_out or 0
+        self.priced += episode.total_cost_usd is not None
+        cost = episode.total_cost_usd or 0.0
+        self.cost_usd += cost if math.isfinite(cost) else 0.0
 
     def _broke(self, reason: str, message: str | None) -> None:
         self.errors[reason] += 1
@@ -211,6 +215,7 @@ class CollectReport:
         most_asked: attempts at each task that a call for this store asked for, at most; a call for
             fewer does not end it. 0 when that is unknown.
         branching: of attempts that branch, how many began how; None when they do not.
+        alternates: what became of alternates that were followed to the end; None: there are none.
         notes: what else to say.
     """
 
@@ -229,6 +234,7 @@ class CollectReport:
     beyond: int = 0
     most_asked: int = 0
     branching: dict[str, int] | None = None
+    alternates: dict[str, Any] | None = None
     notes: list[str] = field(default_factory=list)
 
     def check(self) -> None:
@@ -254,6 +260,7 @@ class CollectReport:
         return {
             **{name: getattr(self, name) for name in _AS_THEY_ARE},
             **({"branching": self.branching} if self.branching is not None else {}),
+            **({"alternates": self.alternates} if self.alternates is not None else {}),
             "seconds": round(self.seconds, 3),
             "episodes_per_second": round(self.now.episodes / seconds, 3),
             "tokens_per_second": round(self.now.tokens_out / seconds, 3),

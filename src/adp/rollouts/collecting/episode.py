@@ -28,6 +28,8 @@ from adp.rollouts.collecting.contract import (
     checked_turn,
     checked_verdict,
 )
+from adp.rollouts.collecting.endings import cut, ending
+from adp.rollouts.collecting.following import follow
 from adp.rollouts.collecting.foreign_code import BrokenEpisodeError, checked, guarded
 from adp.rollouts.collecting.limits import Limits
 from adp.rollouts.collecting.recorder import (
@@ -55,14 +57,6 @@ TIMEOUT = "timeout"
 _CLOSE_SECONDS = 10.0
 """How long an environment may take to close when one of its calls does not return."""
 
-CUT = ("length", "max_tokens", "max_output_tokens")
-"""Words of servers for a turn that ended because the limit of its tokens was reached."""
-
-
-def _cut(reason: str) -> dict[str, Any]:
-    """The columns of an episode that a limit has cut."""
-    return {"terminated": False, "truncated": True, "stop_reason": reason}
-
 
 async def run_episode(
     about: About,
@@ -85,7 +79,8 @@ async def run_episode(
         UsageError: the environment cannot do the task, or the policy cannot be called like this.
         MissingExtraError: a package is missing.
     """
-    return await RunningEpisode(about, as_async(environment), actor, limits or Limits()).run()
+    episode = RunningEpisode(about, as_async(environment), actor, limits or Limits())
+    return await follow(episode)
 
 
 def turn_seed(seed: int, turn: int) -> int:
@@ -107,6 +102,8 @@ class RunningEpisode:
     Attributes:
         about: what is known of it.
         past: the turns that were carried out.
+        environment: the world.
+        branches: episodes that go on from a turn that was not taken; not yet played.
     """
 
     def __init__(
@@ -119,11 +116,12 @@ class RunningEpisode:
     ) -> None:
         self.about = about
         self.past: list[Past] = []
-        self._environment = environment
+        self.environment = environment
+        self.branches: list[RunningEpisode] = []
         self._actor = actor
         self._limits, self._call_limit = limits, call_limit
         self._recorder = Recorder(about)
-        self._view = ActorView(environment, self.past)
+        self._view = ActorView(environment, self.past, self._kept)
         self._calls = self._tokens = 0
         self._begun = False
         self._used = 0.0
@@ -135,6 +133,7 @@ class RunningEpisode:
 
     async def run(self) -> Trajectory:
         """Play to the end and judge it."""
+        self._started = time.monotonic()
         try:
             return await self.judged(await self._ended(self._play))
         finally:
@@ -158,7 +157,13 @@ class RunningEpisode:
         Raises:
             CannotForkError: the environment cannot be copied.
         """
-        return self.gone_on_in(self._environment.fork(), about, actor)
+        return self.gone_on_in(self.environment.fork(), about, actor)
+
+    def _kept(self) -> RunningEpisode:
+        """The episode as it is now, for an actor who may go on from here; see `ActorView.fork`."""
+        kept = self.fork(self.about, self._actor)
+        kept._used = self._seconds()
+        return kept
 
     def gone_on_in(self, environment: AsyncEnvironment, about: About, actor: Actor) -> Self:
         """An episode that goes on from here in an environment that is in the same state."""
@@ -168,6 +173,12 @@ class RunningEpisode:
         branch._calls, branch._tokens = self._calls, self._tokens
         branch._begun, branch._used = self._begun, self._used
         return branch
+
+    def _as(self, about: About, actor: Actor) -> RunningEpisode:
+        """The same, which another actor plays under another id."""
+        self.about = self._recorder.about = about
+        self._actor = actor
+        return self
 
     def note(self, info: Mapping[str, Any]) -> None:
         """Keep further keys in the column ``extra``."""
@@ -180,14 +191,14 @@ class RunningEpisode:
 
     async def _close(self) -> None:
         hangs = self._waits is not None
-        await asyncio.wait_for(self._environment.close(), _CLOSE_SECONDS if hangs else None)
+        await asyncio.wait_for(self.environment.close(), _CLOSE_SECONDS if hangs else None)
 
     async def _ended(self, play: Callable[[], Awaitable[_T]]) -> _T | dict[str, Any]:
         """Play; where that ends it, return the columns that say how."""
         try:
             return await self._timed(play)
         except AgentLimitError as error:
-            return _cut(error.reason)
+            return cut(error.reason)
         except BrokenEpisodeError as broken:
             return {
                 "terminated": False,
@@ -211,7 +222,7 @@ class RunningEpisode:
                 self._note_late(*self._waits)
             if self._late is not None:
                 raise self._late from None
-            return _cut("max_seconds")
+            return cut("max_seconds")
 
     def _note_late(self, kind: str, began: float) -> None:
         """Note whom it waited for when the time ran out, if that took more than half of it."""
@@ -273,7 +284,7 @@ class RunningEpisode:
         limit = self._limits.max_seconds
         try:
             async with asyncio.timeout(limit):
-                return await guarded(ENVIRONMENT, self._environment.score, trajectory)
+                return await guarded(ENVIRONMENT, self.environment.score, trajectory)
         except TimeoutError:
             self._waits = (ENVIRONMENT, time.monotonic())  # it may still be under way
             text = f"it took more than {limit:g} s, as long as the episode may take (max_seconds)"
@@ -302,13 +313,13 @@ class RunningEpisode:
             return None
         if used == "max_seconds" and self._late is not None:
             raise self._late
-        return _cut(used)
+        return cut(used)
 
     async def _begin(self) -> None:
         about = self.about
         try:
             given = await self._asked(
-                ENVIRONMENT, self._environment.reset, about.task, seed=about.seed
+                ENVIRONMENT, self.environment.reset, about.task, seed=about.seed
             )
         except UsageError as error:
             if about.task is None:
@@ -339,13 +350,15 @@ class RunningEpisode:
         self.past.append(Past(acted, outcome))
         reflection = await self._asked(POLICY, self._actor.reflect, request, self._view)
         checked(POLICY, self._recorder.reflect, before, reflection)
+        for order, item in enumerate(reflection.followed):
+            self.branches.append(item.state._as(self.about.alternate(before, order), item.actor))
         if outcome.terminated or outcome.truncated:
-            return _ending(acted.turn, outcome)
+            return ending(acted.turn, outcome)
         return None
 
     async def _step(self, turn: Turn) -> Outcome:
         try:
-            given = await self._asked(ENVIRONMENT, self._environment.step, turn)
+            given = await self._asked(ENVIRONMENT, self.environment.step, turn)
         except UsageError as error:
             # The episode is under way, so the call itself was right.
             raise BrokenEpisodeError(ENVIRONMENT, str(error), "refused") from error
@@ -365,7 +378,7 @@ class RunningEpisode:
 
     def _offered(self) -> list[Tool]:
         try:
-            tools = list(self._environment.tools())
+            tools = list(self.environment.tools())
             self._recorder.offer(tools)
         except BaseException as error:
             if stops(error):
@@ -381,17 +394,3 @@ class RunningEpisode:
     def _reached(self) -> str | None:
         seconds = self._seconds()
         return self._limits.reached(len(self.past), self._calls, self._tokens, seconds)
-
-
-def _ending(last: Turn, outcome: Outcome) -> dict[str, Any]:
-    """How the environment ended the episode.
-
-    An answer that the model's own limit of tokens cut is an answer that was not finished.
-    """
-    if last.stop_reason in CUT and not last.calls and not outcome.truncated:
-        return _cut("length")
-    return {
-        "terminated": outcome.terminated,
-        "truncated": outcome.truncated,
-        "stop_reason": outcome.stop_reason,
-    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from adp.rollouts.collecting.alternate_counts import note_alternates
 from adp.rollouts.collecting.branching.counts import note_branching
 from adp.rollouts.collecting.counts import CollectReport, Episode
 from adp.rollouts.collecting.earlier_stores import read_earlier
@@ -78,4 +79,5 @@ def look_up(root: Path, plan: EpisodePlan, settings: CollectSettings) -> Collect
         )
     report.sealed, report.most_asked = True, most_asked(root)
     note_branching(report, root, plan.dataset, settings.branching)
+    note_alternates(report, root, plan.dataset)
     return report

@@ -47,6 +47,7 @@ class About:
         seed: seed of the episode.
         timed: whether to keep times and durations, which differ from run to run.
         tries: number of this try at the attempt, from 1; the ones before it broke.
+        branch: what the ids of an alternate end in; empty for an attempt.
     """
 
     dataset: str
@@ -57,6 +58,7 @@ class About:
     seed: int = 0
     timed: bool = True
     tries: int = 1
+    branch: str = ""
 
     @property
     def task_id(self) -> str:
@@ -67,12 +69,23 @@ class About:
     @property
     def source_id(self) -> str:
         """Id of the episode in its data set."""
-        return f"{self.task_id}/attempt-{self.attempt}"
+        return f"{self.task_id}/attempt-{self.attempt}{self.branch}"
 
     @property
     def trajectory_id(self) -> str:
         """Id of the trajectory: the same for the same task, attempt and try."""
-        return numbered(f"{self.dataset}/{self.source_id}", self.tries)
+        attempt = f"{self.dataset}/{self.task_id}/attempt-{self.attempt}"
+        return numbered(attempt, self.tries) + self.branch
+
+    def alternate(self, step: int, order: int = 0) -> About:
+        """What is known of a turn that was not taken.
+
+        Args:
+            step: the step beside which it stands.
+            order: how many stand there before it.
+        """
+        suffix = f"/alternate-{step}" + (f"-{order}" if order else "")
+        return replace(self, branch=self.branch + suffix)
 
     def columns(self) -> dict[str, Any]:
         """What the trajectory of the episode has in common with its branches."""
@@ -237,7 +250,7 @@ class Recorder:
             extra=json_text(extra),
             parent_id=self._parent,
             parent_step=self._kept if branch else None,
-            branch_kind="attempt" if branch else None,
+            branch_kind=("alternate" if about.branch else "attempt") if branch else None,
             steps=self._steps,
             branches=self._branches,
             task=None if branch else about.task,
@@ -315,20 +328,28 @@ class Recorder:
         return step
 
     def _branch(self, before: int, order: int, alternate: Alternate) -> Trajectory:
-        about = self.about
-        suffix = f"alternate-{before}" + (f"-{order}" if order else "")
+        about = self.about.alternate(before, order)
         acted = Acted(alternate.turn, alternate.actor)
         step = self._agent_step(acted, before, alternate.turn, alternate.outcome)
         step.turn = self._steps[before].turn
         return Trajectory(
-            trajectory_id=f"{about.trajectory_id}/{suffix}",
-            source_id=f"{about.source_id}/{suffix}",
+            trajectory_id=about.trajectory_id,
+            source_id=about.source_id,
             **about.columns(),
-            parent_id=about.trajectory_id,
+            parent_id=self.about.trajectory_id,
             parent_step=before,
             branch_kind="alternate",
             steps=[step],
         )
+
+
+def branch_alone(trajectory: Trajectory) -> Trajectory:
+    """A trajectory without the steps that it has in common with its parent."""
+    if trajectory.parent_id is None:
+        return trajectory
+    kept = trajectory.parent_step or 0
+    steps = [step for step in trajectory.steps if (step.step or 0) >= kept]
+    return trajectory.model_copy(update={"steps": steps})
 
 
 def _assistant(turn: Turn) -> Message:

@@ -8,15 +8,48 @@ Anything else is refused when the episode begins.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-from adp.rollouts.environment import AsyncEnvironment, CannotForkError, as_async
+from adp.rollouts.collecting.actor import ActorView
+from adp.rollouts.environment import AsyncEnvironment, CannotForkError, Environment, as_async
 from adp.rollouts.experts.expert import inner_of
 from adp.rollouts.tool_environment import ToolEnvironment
 from adp.rollouts.tools import FunctionTool
 from adp.rollouts.turns import Turn
 from adp_schema.errors import UsageError
+
+if TYPE_CHECKING:
+    from adp.rollouts.collecting.episode import RunningEpisode
+
+_NO_FORK = (
+    "alternates=end needs an environment that can be forked ({error}); leave it out for alternates "
+    "of one step, where all tools only read, or set save_alternates=false"
+)
+
+
+@dataclass
+class BranchBudget:
+    """How many branches an episode may still have, at any depth.
+
+    Attributes:
+        left: so many.
+    """
+
+    left: int
+
+
+@dataclass(frozen=True)
+class Lead:
+    """Who plays a branch that is followed to the end.
+
+    Attributes:
+        actor: ``agent`` or ``expert``.
+        depth: turns that were not taken on the way to it.
+    """
+
+    actor: str
+    depth: int
 
 
 class ReadOnly(ToolEnvironment):
@@ -41,6 +74,34 @@ def aside_of(environment: AsyncEnvironment) -> AsyncEnvironment:
             f"alternates need an environment that can be forked, or tools that only read "
             f"({error}); set save_alternates=false"
         ) from error
+
+
+def kept_state(view: ActorView) -> RunningEpisode:
+    """The episode as it is now, for an alternate that is followed to the end.
+
+    Raises:
+        UsageError: the world cannot be forked.
+    """
+    if view.fork is None:
+        raise UsageError("alternates=end needs an episode that is run by run_episode")
+    try:
+        return view.fork()
+    except (CannotForkError, NotImplementedError) as error:
+        raise UsageError(_NO_FORK.format(error=error)) from error
+
+
+def check_forks(environment: Environment | Any) -> None:
+    """Check, before anything is run, that an environment does not say it cannot be forked.
+
+    Raises:
+        UsageError: it says so.
+    """
+    try:
+        environment.fork()
+    except (CannotForkError, NotImplementedError) as error:
+        raise UsageError(_NO_FORK.format(error=error)) from error
+    except Exception:
+        return  # before it is reset it may raise anything; the first episode will say
 
 
 def _offered(environment: Any) -> Sequence[FunctionTool] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from adp.rollouts.collecting.actor import ActorView
@@ -24,6 +24,8 @@ from adp.rollouts.policy import Request
 from adp.rollouts.step_rewards import StepRewarded
 from adp.rollouts.turns import Turn
 from adp_schema.model import Task
+
+UNREAD = "; what this task has holds no call that can be read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,14 @@ class Expert(Protocol):
 
     def took(self, advice: Advice) -> None:
         """Its advice was carried out."""
+        ...
+
+    def copied(self, asked: Asked) -> Expert:
+        """One that goes on from the same place by itself.
+
+        Args:
+            asked: asks the witness.
+        """
         ...
 
     def plan(self, view: ActorView) -> tuple[str, ...]:
@@ -100,6 +110,10 @@ class LinearExpert:
         number, index = advice.place
         self._index[number] = index
 
+    def copied(self, asked: Asked) -> LinearExpert:
+        """One that stands at the same action."""
+        return replace(self, asked=asked, _index=dict(self._index))
+
     def plan(self, view: ActorView) -> tuple[str, ...]:
         """The questions of the reference run."""
         number = user_turn(view.past)
@@ -147,6 +161,10 @@ class EnvironmentExpert:
     def took(self, advice: Advice) -> None:
         """Nothing to remember; the environment has the state."""
 
+    def copied(self, asked: Asked) -> EnvironmentExpert:
+        """The same; it remembers nothing."""
+        return self
+
     def plan(self, view: ActorView) -> tuple[str, ...]:
         """Not known."""
         return ()
@@ -184,6 +202,17 @@ def expert_for(
         if gold:
             return LinearExpert(gold, asked, literal, errors)
     return None
+
+
+def no_expert(mode: str) -> str:
+    """The sentence for a task that nobody knows how to do."""
+    alone = mode == "ground_truth"
+    return (
+        f"the {'policy' if alone else 'mode'} '{'expert' if alone else mode}' needs an expert who "
+        "knows the next step; this environment has none (toolworld has), and the task no reference "
+        "run to follow (gold_trajectory or expected_calls): choose another "
+        f"{'policy' if alone else 'mode'}, or tasks with a reference run"
+    )
 
 
 def expert_turn_of(environment: Any) -> Any:

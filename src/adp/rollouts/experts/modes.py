@@ -10,7 +10,9 @@
 In the mode ``informed`` a turn of the other actor is kept beside some steps, as a branch: beside a
 step of the expert that is no answer, what the agent would have done; beside a bad step of the
 agent, what the expert would have done. It was really carried out, on the side
-(`adp.rollouts.experts.counterfactual`).
+(`adp.rollouts.experts.counterfactual`). With ``alternates="end"`` such a turn is not tried alone:
+its actor goes on from it to the end of the episode, in that fork, and the other actor's turns stand
+beside its steps in the same way, up to ``alternate_depth``.
 
 Source: m3-train-eval. What differs is told in ``docs/experts.md``.
 """
@@ -21,13 +23,35 @@ import random
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from adp.rollouts.collecting.actor import Acted, ActorView, Alternate, Past, Reflection
+from adp.rollouts.collecting.actor import (
+    Acted,
+    ActorView,
+    Alternate,
+    Followed,
+    Past,
+    Reflection,
+)
 from adp.rollouts.collecting.recorder import About
 from adp.rollouts.environment import AsyncEnvironment, Environment
-from adp.rollouts.experts.counterfactual import ReadOnly, aside_of, numbered
-from adp.rollouts.experts.expert import Advice, Expert, expert_for, inner_of, query_of
+from adp.rollouts.experts.counterfactual import (
+    BranchBudget,
+    Lead,
+    ReadOnly,
+    aside_of,
+    kept_state,
+    numbered,
+)
+from adp.rollouts.experts.expert import (
+    UNREAD,
+    Advice,
+    Expert,
+    expert_for,
+    inner_of,
+    no_expert,
+    query_of,
+)
 from adp.rollouts.experts.history import AGENT, EXPERT, current, is_final, items
 from adp.rollouts.experts.judges import Asked, Judges, Stuck, Thought
 from adp.rollouts.experts.labels import STUCK, added, erroneous
@@ -39,19 +63,8 @@ from adp.rollouts.turns import Turn
 from adp_schema.errors import UsageError
 from adp_schema.model import Task
 
-
-def no_expert(mode: str) -> str:
-    """The sentence for a task that nobody knows how to do."""
-    alone = mode == "ground_truth"
-    return (
-        f"the {'policy' if alone else 'mode'} '{'expert' if alone else mode}' needs an expert who "
-        "knows the next step; this environment has none (toolworld has), and the task no reference "
-        "run to follow (gold_trajectory or expected_calls): choose another "
-        f"{'policy' if alone else 'mode'}, or tasks with a reference run"
-    )
-
-
-UNREAD = "; what this task has holds no call that can be read"
+if TYPE_CHECKING:
+    from adp.rollouts.collecting.episode import RunningEpisode
 
 
 @dataclass
@@ -115,14 +128,19 @@ class AssistedActor:
         policy: the agent.
         judges: whom it may ask.
         tracker: who acted at each step: 0 the agent, 1 the expert.
+        lead: who plays a branch that is followed to the end; None: the episode itself.
+        budget: how many branches the episode may still have; None: as the settings say.
     """
 
     settings: AssistSettings
     policy: Policy | None = None
     judges: Judges = field(default_factory=Judges)
     tracker: list[int] = field(default_factory=list)
+    lead: Lead | None = None
+    budget: BranchBudget | None = None
 
     def __post_init__(self) -> None:
+        self.budget = self.budget or BranchBudget(self.settings.alternate_branches)
         self._asked = Asked(self.judges)
         self._bad = frozenset(self.settings.bad_labels)
         self._counts: Counter[str] = Counter()
@@ -131,6 +149,11 @@ class AssistedActor:
         self._counterfactual: AsyncEnvironment | None = None
         self._before: Request | None = None
         self._unused: Turn | None = None
+        self._state: RunningEpisode | None = None
+        self._stood: Expert | None = None
+        """The expert as it was before the step."""
+        self._first: Acted | None = None
+        """The turn that a branch begins with."""
 
     # ---- acting ----------------------------------------------------------------------------
 
@@ -143,6 +166,11 @@ class AssistedActor:
         if self.settings.mode != "none" and self._expert is None:
             self._expert = self._begin(request, view)
         await self._forget()
+        if self._first is not None:  # beside it stands the step that was taken
+            first, self._first = self._first, None
+            return first
+        if self._keeps_alternates and self._expert is not None:
+            self._stood = self._expert.copied(self._asked)
         if self._keeps_alternates and request.turn == 0:
             self._remember(request, view)
         acted = await self._choose(request, view)
@@ -154,10 +182,18 @@ class AssistedActor:
         """Keep the state before the step. At the first turn this says whether it can be done."""
         # The list behind the messages goes on to grow.
         self._before = replace(request, messages=tuple(request.messages))
-        self._counterfactual = aside_of(view.environment)
+        if self.settings.follows:
+            self._state = kept_state(view)
+            self._counterfactual = self._state.environment
+        else:
+            self._counterfactual = aside_of(view.environment)
 
     async def _choose(self, request: Request, view: ActorView) -> Acted:
         settings = self.settings
+        if self.lead is not None and self.lead.actor == EXPERT:
+            return await self._experts(request, view, "alternate", None)
+        if self.lead is not None:
+            return Acted(await self._agents(request), AGENT)
         if settings.mode == "ground_truth":
             return await self._experts(request, view, "mode", None)
         if settings.mode == "random":
@@ -187,7 +223,8 @@ class AssistedActor:
 
     @property
     def _keeps_alternates(self) -> bool:
-        return self.settings.mode == "informed" and self.settings.save_alternates
+        deep = self.lead is not None and self.lead.depth >= self.settings.alternate_depth
+        return self.settings.mode == "informed" and self.settings.save_alternates and not deep
 
     async def _agents(self, request: Request) -> Turn:
         assert self.policy is not None
@@ -242,10 +279,15 @@ class AssistedActor:
                 self._counts[f"stuck_by_{self._help}"] += 1
                 labels.append(STUCK)
         alternates: tuple[Alternate, ...] = ()
+        followed: tuple[Followed, ...] = ()
         if self._keeps_alternates and not is_final(last.acted.turn):
-            alternates = await self._alternates(last, labels, view)
+            proposed = await self._proposed(last, labels, view)
+            if proposed is not None and self._state is not None:
+                followed = (self._followed(self._state, *proposed),)
+            elif proposed is not None:
+                alternates = (await self._tried(*proposed),)
         await self._forget()
-        return Reflection(alternates, tuple(labels))
+        return Reflection(alternates, tuple(labels), followed)
 
     async def _stuck(self, request: Request, view: ActorView) -> Why | None:
         settings = self.settings
@@ -266,35 +308,63 @@ class AssistedActor:
             errors=settings.errors,
         )
 
-    async def _alternates(
+    async def _proposed(
         self, last: Past, labels: list[str], view: ActorView
-    ) -> tuple[Alternate, ...]:
-        """The other actor's turn from the state before the step, carried out on the side."""
+    ) -> tuple[Turn, str, Advice | None] | None:
+        """The other actor's turn from the state before the step, and who makes it."""
         if self._counterfactual is None or self._before is None:
-            return ()
+            return None
         actor = AGENT if last.acted.actor == EXPERT else EXPERT
-        turn: Turn | None = None
+        if actor == EXPERT and not self._is_bad((*last.outcome.labels, *labels)):
+            return None
+        assert self.budget is not None
+        if self.settings.follows and not self.budget.left:
+            self._counts["alternates_beyond_the_limit"] += 1
+            return None
+        advice = None
         if actor == AGENT:
             turn = self._unused or await self._agents(self._before)
-        elif self._is_bad((*last.outcome.labels, *labels)):
+        else:
             only_reads = isinstance(inner_of(self._counterfactual), ReadOnly)
             world = view.environment if only_reads else self._counterfactual
             advice = await self._advice(self._before, ActorView(world, view.past[:-1]))
-            turn = advice.turn if advice is not None else None
-        if turn is None:
-            return ()
-        turn = numbered(turn, self._before.turn)
+            if advice is None:
+                return None
+            turn = advice.turn
+        self._counts[f"alternates_by_{actor}"] += 1
+        return numbered(turn, self._before.turn), actor, advice
+
+    async def _tried(self, turn: Turn, actor: str, _: Advice | None) -> Alternate:
+        """One turn, carried out on the side."""
+        assert self._counterfactual is not None
         outcome = await self._counterfactual.step(turn)
         outcome = replace(outcome, labels=(*outcome.labels, *added(outcome)))
-        self._counts[f"alternates_by_{actor}"] += 1
-        return (Alternate(turn, outcome, actor),)
+        return Alternate(turn, outcome, actor)
+
+    def _followed(
+        self, state: RunningEpisode, turn: Turn, actor: str, advice: Advice | None
+    ) -> Followed:
+        """The branch in which the actor of a turn goes on from it; the world is its own now."""
+        assert self._stood is not None
+        assert self.budget is not None
+        self.budget.left -= 1
+        self._counterfactual = self._state = None
+        lead = Lead(actor, 1 if self.lead is None else self.lead.depth + 1)
+        before = self.tracker[:-1]
+        child = AssistedActor(self.settings, self.policy, self.judges, before, lead, self.budget)
+        child._expert = self._stood.copied(child._asked)
+        if advice is not None:
+            child._expert.took(advice)
+            turn = replace(turn, extra={**turn.extra, "expert_because": "alternate"})
+        child._first = Acted(turn, actor)
+        return Followed(state, child)
 
     def _is_bad(self, labels: tuple[str, ...]) -> bool:
         return erroneous(labels) or not self._bad.isdisjoint(labels)
 
     async def _forget(self) -> None:
         counterfactual = self._counterfactual
-        self._counterfactual = self._before = self._unused = None
+        self._counterfactual = self._before = self._unused = self._state = None
         if counterfactual is not None:
             await counterfactual.close()
 
@@ -310,8 +380,18 @@ class AssistedActor:
             "init_limit": settings.init_limit,
             "recent_limit": settings.recent,
             "expert_probability": settings.probability if settings.mode == "random" else None,
-            "save_alternates": self._keeps_alternates,
+            "save_alternates": settings.mode == "informed" and settings.save_alternates,
+            **self._place(),
             "tracker": list(self.tracker),
             "counts": dict(sorted((self._counts + self._asked.counts).items())),
         }
         return {"run_metadata": {"expert_assistance": record}}
+
+    def _place(self) -> dict[str, Any]:
+        """Where the branch stands, of alternates that are followed."""
+        if not self.settings.follows:
+            return {}
+        limits = {"alternates": "end", "alternate_depth": self.settings.alternate_depth}
+        if self.lead is None:
+            return limits
+        return {**limits, "depth": self.lead.depth, "lead": self.lead.actor}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -10,6 +10,9 @@ from adp.rollouts.environment import Settings
 from adp.rollouts.experts.history import ErrorRule
 
 Mode = Literal["none", "ground_truth", "random", "informed"]
+
+_FOLLOWING = frozenset({"alternate_depth", "alternate_branches"})
+"""Settings of alternates that are followed to the end."""
 
 
 class AssistSettings(Settings):
@@ -27,6 +30,12 @@ class AssistSettings(Settings):
     """The same in M3's sense: how likely a turn is the agent's."""
     save_alternates: bool = True
     """Mode informed: keep what the other actor would have done."""
+    alternates: Literal["step", "end"] = "step"
+    """Keep one step of it, or follow it to the end of the episode."""
+    alternate_depth: int = Field(default=1, ge=1)
+    """With alternates=end: how many turns that were not taken lie between a branch and the run."""
+    alternate_branches: int = Field(default=32, ge=1)
+    """With alternates=end: branches of an episode, at most."""
     bad_labels: tuple[str, ...] = ()
     """Labels that, besides M3's, say that a step was bad, such as redundant."""
     expert: Literal["auto", "gold", "environment"] = "auto"
@@ -43,12 +52,27 @@ class AssistSettings(Settings):
                 raise ValueError("the mode random needs one of expert_probability and m3_epsilon")
         elif self.expert_probability is not None or self.m3_epsilon is not None:
             raise ValueError(f"the mode {self.mode} has no expert_probability and no m3_epsilon")
+        if self.alternates == "end" and not (self.mode == "informed" and self.save_alternates):
+            raise ValueError("alternates=end needs the mode informed and save_alternates")
+        limits = _FOLLOWING & self.model_fields_set
+        if self.alternates == "step" and limits:
+            raise ValueError(f"{min(limits)} needs alternates=end")
         return self
 
     @property
     def recent(self) -> int:
         """Steps that are looked back at, at least 1."""
         return abs(self.recent_limit)
+
+    def plain(self) -> dict[str, Any]:
+        """As JSON; settings of what is not done are left out."""
+        unused = set() if self.follows else {"alternates", *_FOLLOWING}
+        return self.model_dump(include=set(AssistSettings.model_fields) - unused)
+
+    @property
+    def follows(self) -> bool:
+        """Whether alternates are followed to the end."""
+        return self.alternates == "end"
 
     @property
     def probability(self) -> float:

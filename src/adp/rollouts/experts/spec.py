@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from adp.rollouts.collecting.actor import Actor, Alone
 from adp.rollouts.collecting.recorder import About
+from adp.rollouts.experts.counterfactual import check_forks
 from adp.rollouts.experts.judges import Judges, overseer_of, rewriter_of, witness_of
 from adp.rollouts.experts.modes import Assistance
 from adp.rollouts.experts.settings import AssistSettings
@@ -59,9 +60,14 @@ class Cast:
         Args:
             tasks: the tasks.
             environment: one of those that they would run in.
+
+        Raises:
+            UsageError: alternates are followed to the end, and the environment cannot be forked.
         """
         kept: list[Task] = []
         left_out = []
+        if self.assistance is not None and self.assistance.settings.follows:
+            check_forks(environment)
         for task in tasks:
             reason = self.assistance and self.assistance.missing(task, environment)
             if reason:
@@ -94,7 +100,7 @@ def cast_of(policy: Policy, text: str | None = None) -> Cast:
     made = {name: _JUDGES[name](judge) for name, judge in judging.items()}
     assistance = Assistance(spec, policy, Judges(**made))  # type: ignore[arg-type]
     facts = {
-        "assistance": spec.model_dump(exclude=set(_JUDGES)),
+        "assistance": spec.plain(),
         "judges": {name: judge.name for name, judge in judging.items()},
     }
     return Cast(assistance, (policy, *judging.values()), facts, assistance)

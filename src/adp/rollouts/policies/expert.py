@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import Literal
 
 from adp.rollouts.environment import Settings
-from adp.rollouts.experts.modes import Assistance, no_expert
+from adp.rollouts.experts.expert import no_expert
+from adp.rollouts.experts.modes import Assistance
 from adp.rollouts.experts.reference_run import gold_of
 from adp.rollouts.experts.settings import AssistSettings
 from adp.rollouts.policy import PolicyKind, Request

@@ -11,17 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adp.rollouts.collecting.actor import Alone
-from adp.rollouts.collecting.branching.group import (
-    BranchingGroup,
-    GroupMember,
-    branch_alone,
-    vocabulary_of,
-)
+from adp.rollouts.collecting.branching.group import BranchingGroup, GroupMember, vocabulary_of
 from adp.rollouts.collecting.branching.rule import branch_draw
 from adp.rollouts.collecting.branching.settings import BranchingSettings
 from adp.rollouts.collecting.limits import Limits
 from adp.rollouts.collecting.plan import episode_seed
-from adp.rollouts.collecting.recorder import About
+from adp.rollouts.collecting.recorder import About, branch_alone
 from adp.rollouts.policies.scripted import Scripted
 from adp.rollouts.policy import InfrastructureError
 from adp.rollouts.turns import Call, Turn

@@ -5,10 +5,11 @@ A rule says what is paired. It looks at candidates and tells the ledger of each 
 pair has a stable id: blake2b of the rule and the references.
 
 - ``m3_step``: each alternate of M3's runs that its reader admits; chosen is the expert's side.
-- ``alternates``: the step that was taken against its alternate, by actor, reward or label.
+- ``alternates``: the step that was taken against its alternate, by actor, reward, label or outcome.
 - ``branches``: where attempts at one task part, by the mean value of what follows (MALT, Agent Q).
 - ``attempts``: whole attempts at one task, by reward or success, with ETO's control of lengths.
-- ``m3_trajectory``: runs of two agents at one task, by the two filters of M3's reader.
+- ``m3_trajectory``: runs of two agents at one task, by the two filters of M3's reader; or a run
+  and its alternate, from where they part to their ends, by the outcome.
 - ``format_corruption``: a step against the same step with a damaged call (Tiny Tool Use).
 - ``ranked``: all attempts at one task that are more than 0.1 apart (SAGE).
 

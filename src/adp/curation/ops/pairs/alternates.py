@@ -8,6 +8,11 @@ that was taken may not be judged as exactly ``{REWARD_FINAL_ANSWER_NO_MATCH}``, 
 differ, and chosen is the expert's side, whichever of the two was taken.
 
 ``alternates`` is the same with a rule of your own: a list of actors, the rewards, or labels.
+
+An alternate that was followed to the end has an outcome of its own: its reward, else 1 or 0 for its
+success. With ``prefer: outcome`` it is compared with that of the run, or branch, beside whose step
+it stands. Alternates of alternates are paired too; their context is the branch that they are in.
+``m3_trajectory`` with ``alternates: true`` pairs all that follows on both sides in the same way.
 """
 
 from __future__ import annotations
@@ -26,6 +31,7 @@ from adp.curation.ops.pairs.pair_candidates import (
     PairCandidates,
     PairContext,
     PairSide,
+    value_of,
 )
 from adp.curation.pool import Pool
 
@@ -42,16 +48,21 @@ class Taken:
         actor: who wrote it.
         reward: its reward.
         labels: its labels.
+        value: how the run ended that goes on from it; None: that is not known.
+        end: the step after the last one of that run.
     """
 
     side: PairSide
     actor: str | None = None
     reward: float | None = None
     labels: list[str] = field(default_factory=list)
+    value: float | None = None
+    end: int = 0
 
     def evidence_of(self) -> dict[str, Any]:
         """What evidence says of it."""
-        return {"actor": self.actor, "labels": self.labels, "reward": self.reward}
+        known = {} if self.value is None else {"outcome": self.value}
+        return {"actor": self.actor, "labels": self.labels, "reward": self.reward, **known}
 
 
 @dataclass
@@ -136,6 +147,19 @@ def by_label(labels: tuple[str, ...]) -> Callable[[Taken, Taken], Verdict]:
     return decide
 
 
+def by_outcome(gap: float) -> Callable[[Taken, Taken], Verdict]:
+    """The better end of what goes on from it."""
+
+    def decide(value: Taken, other: Taken) -> Verdict:
+        if value.value is None or other.value is None:
+            return None, "the outcome of a side is not known"
+        if value.value == other.value or abs(value.value - other.value) < gap:
+            return None, "both sides have the same outcome"
+        return other.value > value.value, "the better outcome is chosen"
+
+    return decide
+
+
 def run(pool: Pool, options: Pairs) -> OpResult:
     """Decide about each alternate."""
     decide: Callable[[Taken, Taken], Verdict] = m3_step
@@ -144,8 +168,33 @@ def run(pool: Pool, options: Pairs) -> OpResult:
             "actor": by_actor(options.actors),
             "reward": by_reward(options.gap),
             "label": by_label(options.labels),
+            "outcome": by_outcome(options.gap),
         }[options.prefer]
     pair_candidates = PairCandidates(options.rule)
+    return _decided(pool, decide, pair_candidates, by_value=options.prefer == "outcome")
+
+
+def continuations(pool: Pool, mask: str | None) -> OpResult:
+    """Pair what a run did from a step on with what its alternate did, by the outcome.
+
+    Args:
+        pool: the trajectories.
+        mask: mask policy of both sides.
+    """
+    pair_candidates = PairCandidates("m3_trajectory", mask, mask)
+    return _decided(pool, by_outcome(0.0), pair_candidates, by_value=True, whole=True)
+
+
+def _decided(
+    pool: Pool,
+    decide: Callable[[Taken, Taken], Verdict],
+    pair_candidates: PairCandidates,
+    *,
+    by_value: bool,
+    whole: bool = False,
+) -> OpResult:
+    """Decide about each alternate; a side is one step, or (whole) all that follows."""
+    level = "trajectory" if whole else "step"
     for candidate in candidates(pool):
         pair_candidates.counts["candidates"] += 1
         better: bool | None = None
@@ -169,14 +218,27 @@ def run(pool: Pool, options: Pairs) -> OpResult:
         chosen, rejected = reversed(sides) if better else sides
         scores = {"chosen": chosen.evidence_of(), "rejected": rejected.evidence_of()}
         context = PairContext(candidate.run_id, candidate.step)
+        better_side, worse_side = (_side(item, by_value, whole) for item in (chosen, rejected))
         name = pair_candidates.pair(
-            "step", context, chosen.side, rejected.side, task_id=candidate.task_id, scores=scores
+            level, context, better_side, worse_side, task_id=candidate.task_id, scores=scores
         )
         pair_candidates.event(
             candidate.seq, candidate.step, PAIRED, reason, {**evidence, "pair_id": name}
         )
     return pair_candidates.outcome("alternates")
 
+
+def _side(taken: Taken, by_value: bool, whole: bool) -> PairSide:
+    side = taken.side._replace(score=taken.value) if by_value else taken.side
+    return side._replace(end=taken.end) if whole else side
+
+
+_ENDS = """
+SELECT t.seq, t.reward, t.success, max(s.step) + 1 FROM all_trajectories t JOIN steps s USING (seq)
+WHERE t.branch_kind = 'alternate' OR t.trajectory_id IN
+    (SELECT parent_id FROM all_trajectories WHERE branch_kind = 'alternate')
+GROUP BY ALL
+"""
 
 _STEPS = """
 SELECT s.seq, s.step, s.actor, s.reward, s.labels FROM steps s
@@ -191,26 +253,46 @@ SEMI JOIN (
 
 
 def candidates(pool: Pool) -> Iterator[Candidate]:
-    """The alternates of all runs that are in, by run, step and key of the alternate."""
+    """The alternates of all runs that are in, by what they stand beside, step and key.
+
+    Alternates of alternates are among them; ``seq`` is that of the run which they begin in.
+    """
     branches = pool.branches.filter(pl.col("branch_kind") == "alternate")
-    members = pool.members.select(
-        pl.col("seq").alias("parent_seq"), pl.col("trajectory_id").alias("run_id"), "task_id"
-    )
-    branches = branches.join(members, on="parent_seq", how="inner")
     if branches.is_empty():
         return
-    rows = pool.query(_STEPS)
-    steps = {(row[0], row[1]): row[2:] for row in rows.iter_rows()}
-    columns = ("parent_seq", "parent_step", "seq", "trajectory_id", "run_id", "task_id")
-    order = branches.select(columns).sort("parent_seq", "parent_step", "seq", nulls_last=True)
-    for parent, step, seq, branch_id, run_id, task_id in order.iter_rows():
-        executed = _taken(steps.get((parent, step)), run_id, step)
-        alternate = _taken(steps.get((seq, step)), branch_id, step)
-        yield Candidate(parent, step, task_id, run_id, branch_id, executed, alternate)
+    parents = dict(branches.select("seq", "parent_seq").iter_rows())
+    members = pool.members.select("seq", "trajectory_id", "task_id").rows_by_key("seq", unique=True)
+    names = {seq: row[0] for seq, row in members.items()}
+    names |= dict(branches.select("seq", "trajectory_id").iter_rows())
+    steps = {(row[0], row[1]): row[2:] for row in pool.query(_STEPS).iter_rows()}
+    ends = {row[0]: row[1:] for row in pool.query(_ENDS).iter_rows()}
+    order = branches.select("parent_seq", "parent_step", "seq", "trajectory_id")
+    for parent, step, seq, branch_id in order.sort(order.columns, nulls_last=True).iter_rows():
+        root = _root(seq, parents)
+        if root not in members:
+            continue
+        executed = _taken(steps.get((parent, step)), names[parent], step, ends.get(parent))
+        alternate = _taken(steps.get((seq, step)), branch_id, step, ends.get(seq))
+        task = members[root][1]
+        yield Candidate(root, step, task, names[parent], branch_id, executed, alternate)
 
 
-def _taken(row: tuple[Any, ...] | None, name: str, step: int | None) -> Taken | None:
+def _root(seq: int, parents: dict[int, int | None]) -> int | None:
+    """The run that a branch begins in; None when its parents are missing or lead in a circle."""
+    place: int | None = seq
+    for _ in range(len(parents) + 1):
+        if place is None or place not in parents:
+            return place
+        place = parents[place]
+    return None
+
+
+def _taken(
+    row: tuple[Any, ...] | None, name: str, step: int | None, ending: tuple[Any, ...] | None
+) -> Taken | None:
     if row is None or step is None:
         return None
     actor, reward, labels = row
-    return Taken(PairSide(name, step, step + 1, reward), actor, reward, list(labels or ()))
+    side = PairSide(name, step, step + 1, reward)
+    total, success, end = ending or (None, None, step + 1)
+    return Taken(side, actor, reward, list(labels or ()), value_of(total, success), end)

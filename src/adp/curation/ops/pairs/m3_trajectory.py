@@ -7,6 +7,9 @@ exactly ``{REWARD_FINAL_ANSWER_MATCH}``; and a rejected run whose last reward is
 ``mask_suboptimal_traces`` both sides note the mask policy of that name: turns whose reward holds an
 erroneous category are not trained in the chosen, and only they in the rejected run.
 
+With ``alternates: true`` the two sides are a run and one of its alternates that was followed to the
+end, from the step on at which they part: see `adp.curation.ops.pairs.alternates`.
+
 Where a task has several runs of one agent, all of them are compared; M3's script keeps the last.
 """
 
@@ -17,6 +20,7 @@ from typing import Any
 import polars as pl
 
 from adp.curation.op import OpResult
+from adp.curation.ops.pairs.alternates import continuations
 from adp.curation.ops.pairs.options import Pairs
 from adp.curation.ops.pairs.pair_candidates import NOT_PAIRED, PAIRED, PairCandidates
 from adp.curation.ops.pairs.rounds import Rounds, rounds_of
@@ -59,6 +63,8 @@ ORDER BY p.seq
 def run(pool: Pool, options: Pairs) -> OpResult:
     """Compare the runs of the two sides, task by task."""
     mask = MASK if options.mask_suboptimal_traces else None
+    if options.alternates:
+        return continuations(pool, mask)
     pair_candidates = PairCandidates(options.rule, mask, mask)
     members = pool.members.select("seq", "trajectory_id", "task", "task_id").sort("seq")
     rows = members.join(pool.query(_RUNS), on="seq", how="left", maintain_order="left")

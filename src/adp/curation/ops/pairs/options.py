@@ -25,7 +25,7 @@ TAKES: dict[str, frozenset[str]] = {
     "branches": frozenset({"min_gap", "compare", "max_per_task"}),
     "format_corruption": frozenset({"corruptions", "per_trajectory", "max_pairs"}),
     "m3_step": frozenset(),
-    "m3_trajectory": frozenset({"chosen", "rejected", "mask_suboptimal_traces"}),
+    "m3_trajectory": frozenset({"chosen", "rejected", "alternates", "mask_suboptimal_traces"}),
     "ranked": frozenset({"min_gap", "score", "max_per_task"}),
 }
 """Rule -> the options that it takes."""
@@ -43,9 +43,10 @@ class Pairs(OpOptions):
     rule: Rule
     """How pairs are found: m3_step, alternates, branches, attempts, m3_trajectory,
     format_corruption or ranked."""
-    prefer: Literal["actor", "reward", "label"] = "actor"
+    prefer: Literal["actor", "reward", "label", "outcome"] = "actor"
     """alternates: what decides between the step that was taken and its alternate: who wrote it,
-    its reward, or its labels."""
+    its reward, its labels, or how the run and the branch ended that go on from them (outcome; for
+    alternates that were followed to the end)."""
     actors: tuple[str, ...] = ("expert", "agent")
     """alternates, prefer actor: the actors, the best one first."""
     labels: tuple[str, ...] = ()
@@ -72,6 +73,9 @@ class Pairs(OpOptions):
     rejected: str | None = None
     """m3_trajectory: SQL condition for the runs that may be rejected; without one all other runs
     with a turn of the agent."""
+    alternates: bool = False
+    """m3_trajectory: pair, instead of runs of two agents, what a run did from a step on with what
+    its alternate did that was followed to the end; chosen is the side with the better outcome."""
     mask_suboptimal_traces: bool = True
     """m3_trajectory: note the mask policy of that name on both sides: only good turns of the
     chosen and only bad turns of the rejected side are trained."""
@@ -94,12 +98,14 @@ class Pairs(OpOptions):
             raise ValueError("prefer: label needs labels, the best one first")
         if (self.chosen is None) != (self.rejected is None):
             raise ValueError("give both chosen and rejected, or neither")
+        if self.alternates and self.chosen is not None:
+            raise ValueError("of alternates the outcome decides; leave out chosen and rejected")
         return self
 
     @property
     def gap(self) -> float:
         """The least gap of scores."""
-        return GAPS[self.rule] if self.min_gap is None else self.min_gap
+        return GAPS.get(self.rule, 0.0) if self.min_gap is None else self.min_gap
 
     @property
     def cap(self) -> int | None:

@@ -282,15 +282,6 @@ def alike(outcome: Outcome, other: Outcome) -> bool:
     return texts == others and ends and rest
 
 
-def branch_alone(trajectory: Trajectory) -> Trajectory:
-    """A trajectory without the steps that it has in common with its parent."""
-    if trajectory.parent_id is None:
-        return trajectory
-    kept = trajectory.parent_step or 0
-    steps = [step for step in trajectory.steps if (step.step or 0) >= kept]
-    return trajectory.model_copy(update={"steps": steps})
-
-
 async def _together(jobs: Sequence[Coroutine[Any, Any, None]]) -> None:
     """Run all of them; when one fails, stop the others."""
     tasks = [asyncio.ensure_future(job) for job in jobs]
