@@ -70,9 +70,13 @@ def words() -> list[str]:
     return [*keys, *prose, *(" " + word for word in prose)]
 
 
-def build_tokenizer():
-    """The tokenizer, with a chat template."""
-    pieces = [*words(), *_RUNS]
+def build_tokenizer(known_words=None):
+    """The tokenizer, with a chat template.
+
+    Args:
+        known_words: words that are one token each; None: those of the world.
+    """
+    pieces = [*(words() if known_words is None else known_words), *_RUNS]
     vocabulary = [*SPECIAL, *pieces, *SYLLABLES, "\n", *string.printable[:95]]
     known = {token: index for index, token in enumerate(dict.fromkeys(vocabulary))}
     backend = Tokenizer(models.WordLevel(known, unk_token="<|unk|>"))

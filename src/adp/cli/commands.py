@@ -51,6 +51,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "adp.cli.collect:collect",
             "Let a policy act in an environment; a store of episodes.",
         ),
+        "make": ("adp.cli.make:app", "Make data: calls that are carried out, and their tasks."),
         "evolve": (
             "adp.cli.evolve:evolve",
             "Make new trajectories of those of a store, in rounds.",
@@ -100,7 +101,7 @@ VERIFYING = frozenset(
             "curate",
             "train",
         ),
-        *("tokens", "collect", "evolve", "eval", "score", "report", "loop"),
+        *("tokens", "collect", "make", "evolve", "eval", "score", "report", "loop"),
     }
 )
 """Commands that make a store or files from what they read in stores, so that they hash all of it

@@ -11,6 +11,7 @@ from adp.rollouts.plugin_errors import error_text, stops
 from adp.rollouts.policy import AgentLimitError, InfrastructureError, Policy, Request
 from adp_schema.errors import AdpError, MissingExtraError, UsageError
 from adp_schema.ids import digest
+from adp_schema.model import Task
 
 _Read = TypeVar("_Read")
 
@@ -75,6 +76,8 @@ class Asking:
         seed: seed of the questions.
         bad: the answers that could not be used: who, why, and what was answered.
         words: what those said whose answers were used, by the name of the prompt.
+        task: what the models are told that it is about, so that a script can tell its answers
+            apart; the turn is then the number of the question.
     """
 
     models: Mapping[str, Policy]
@@ -82,6 +85,8 @@ class Asking:
     seed: int = 0
     bad: list[dict[str, Any]] = field(default_factory=list)
     words: dict[str, str] = field(default_factory=dict)
+    task: Task | None = None
+    _asked: int = 0
 
     def note(self, who: str, reason: str, text: str = "") -> None:
         """Count an answer that could not be used."""
@@ -108,8 +113,11 @@ class Asking:
             messages = _messages(name, facts, reasons[-1] if answered and reasons else None)
             seed = seed_of(self.seed, name, number)
             text = ""
+            turn = 0 if self.task is None else self._asked
+            request = Request(messages, (), self.task, attempt=number, turn=turn, seed=seed)
+            self._asked += 1
             try:
-                text = await self._answer(who, Request(messages, (), attempt=number, seed=seed))
+                text = await self._answer(who, request)
                 result = read(text)
             except UnreadableError as error:
                 answered = answered or not isinstance(error, NoAnswerError)

@@ -1,4 +1,4 @@
-"""``evolve.json`` in a store: what it was begun with, so that nothing else is added to it."""
+"""``evolve.json`` or ``make.json`` in a store: what it was begun with, so nothing else is added."""
 
 from __future__ import annotations
 
@@ -17,14 +17,28 @@ from adp_schema.store import Store
 RUN_FILE = "evolve.json"
 
 
-def settle_facts(root: Path, facts: Mapping[str, Any], *, sealed: bool) -> None:
+def settle_facts(
+    root: Path,
+    facts: Mapping[str, Any],
+    *,
+    sealed: bool,
+    command: str = "evolve",
+    file: str = RUN_FILE,
+) -> None:
     """Note what a run makes its trajectories with; or check that it is what the store began with.
+
+    Args:
+        root: the store.
+        facts: what must not change; JSON.
+        sealed: whether the store is finished.
+        command: the command that writes there.
+        file: name of the file.
 
     Raises:
         OutputExistsError: the store was begun with other settings, or by something else.
         StoreError: the file is damaged.
     """
-    path = root / RUN_FILE
+    path = root / file
     if path.exists():
         try:
             before = json.loads(path.read_text(encoding="utf-8"))["settings"]
@@ -34,7 +48,7 @@ def settle_facts(root: Path, facts: Mapping[str, Any], *, sealed: bool) -> None:
         return
     if sealed or len(Store.open(str(root))):
         raise OutputExistsError(
-            f"{root} holds trajectories that adp evolve did not make; choose another -o"
+            f"{root} holds trajectories that adp {command} did not make; choose another -o"
         )
     began = datetime.now(UTC).isoformat(timespec="seconds")
     content = {"adp": __version__, "began": began, "settings": facts}
