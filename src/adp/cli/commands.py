@@ -52,6 +52,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "Let a policy act in an environment; a store of episodes.",
         ),
         "make": ("adp.cli.make:app", "Make data: calls that are carried out, and their tasks."),
+        "chat": ("adp.cli.chat:chat", "Talk to a model that has tools, on a terminal."),
         "evolve": (
             "adp.cli.evolve:evolve",
             "Make new trajectories of those of a store, in rounds.",

@@ -22,6 +22,7 @@ from adp.cli.rollout_options import (
 )
 from adp.cli.run_config import suite_of
 from adp.cli.score import show as show_scores
+from adp.cli.score import show_results
 from adp.cli.text import (
     console,
     counted,
@@ -37,6 +38,7 @@ from adp.eval.evaluate import Evaluated, failed_bounds, read_bounds
 from adp.eval.evaluate import evaluate as run
 from adp.eval.suite import SUITES
 from adp_schema.errors import FindingsError, UsageError
+from adp_schema.store import Store
 
 EPILOG = epilog(
     "adp eval --suite toolworld --policy openai:model=m --n 4 -o runs --min success=0.9",
@@ -90,6 +92,12 @@ def evaluate(
     unsafe_python: Unsafe = False,
     least: Least = None,
     most: Most = None,
+    results: Annotated[
+        str | None,
+        typer.Option(
+            "--results", metavar="FILE", help="Write figures and cases as Tiny Tool Use does, too."
+        ),
+    ] = None,
     listed: Listed = False,
     as_json: JsonReport = False,
 ) -> None:
@@ -135,6 +143,8 @@ def evaluate(
             given.chosen(), given.policy, out, options, watch=screen.show, progress=progress
         )
     show(result, out, as_json=as_json)
+    if results is not None:
+        show_results(Store.open(out), results, quiet=as_json)
     check(result, out)
     result.collected.check()
 

@@ -20,6 +20,7 @@ from adp.eval.scoring import (
     score_store,
 )
 from adp.eval.scoring.given_references import given_references
+from adp.eval.tiny_tool_use_results import write_results
 from adp_schema.errors import UsageError
 from adp_schema.store import Store
 
@@ -56,6 +57,14 @@ def score(
     concurrency: Annotated[
         int, typer.Option(min=1, help="Requests of a judge that run at once.")
     ] = 64,
+    results: Annotated[
+        str | None,
+        typer.Option(
+            "--results",
+            metavar="FILE",
+            help="Write figures and cases as Tiny Tool Use does, such as evaluation_results.json.",
+        ),
+    ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the scorers, and end.")] = False,
     as_json: JsonReport = False,
 ) -> None:
@@ -70,6 +79,9 @@ def score(
         return
     if path is None:
         raise UsageError("name a store: adp score STORE --with NAME,NAME")
+    if results is not None and not scorers:
+        show_results(Store.open(path), results, as_json=as_json)
+        return
     if not scorers:
         raise UsageError("name scorers: --with NAME,NAME; adp score --list shows them")
     chosen = choose(scorers)
@@ -81,6 +93,26 @@ def score(
         print_json(asdict(report))
     else:
         show(report)
+    if results is not None:
+        show_results(store, results, as_json=as_json, quiet=as_json)
+
+
+def show_results(store: Store, place: str, *, as_json: bool = False, quiet: bool = False) -> None:
+    """Write results as Tiny Tool Use does, and print its figures.
+
+    Raises:
+        EmptyResultError: no run has a task that expects a tool.
+    """
+    value = write_results(store, place)
+    if quiet:
+        return
+    if as_json:
+        print_json({name: entry for name, entry in value.items() if name != "details"})
+        return
+    for name in ("tool_accuracy", "format_accuracy", "execution_accuracy", "response_quality"):
+        say(f"{name}: {value[name]:.3f}")
+    broken = f", {value['broken']:,} broken left out" if value["broken"] else ""
+    say(f"{counted(value['total_cases'], 'case')}{broken}, in {place}")
 
 
 def list_scorers(*, as_json: bool) -> None:

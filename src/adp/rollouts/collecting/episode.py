@@ -19,7 +19,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from adp.rollouts.collecting.actor import Acted, Actor, ActorView, Past
 from adp.rollouts.collecting.contract import (
@@ -152,7 +152,7 @@ class RunningEpisode:
         finally:
             self._used = self._seconds()
 
-    def fork(self, about: About, actor: Actor) -> RunningEpisode:
+    def fork(self, about: About, actor: Actor) -> Self:
         """An episode that goes on from here by itself.
 
         Raises:
@@ -160,11 +160,9 @@ class RunningEpisode:
         """
         return self.gone_on_in(self._environment.fork(), about, actor)
 
-    def gone_on_in(
-        self, environment: AsyncEnvironment, about: About, actor: Actor
-    ) -> RunningEpisode:
+    def gone_on_in(self, environment: AsyncEnvironment, about: About, actor: Actor) -> Self:
         """An episode that goes on from here in an environment that is in the same state."""
-        branch = RunningEpisode(about, environment, actor, self._limits, self._call_limit)
+        branch = type(self)(about, environment, actor, self._limits, self._call_limit)
         branch._recorder = self._recorder.fork(about)
         branch.past += self.past
         branch._calls, branch._tokens = self._calls, self._tokens

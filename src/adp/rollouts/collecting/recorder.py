@@ -158,9 +158,13 @@ class Recorder:
         if outcome.context is not None:
             self._rewrite(outcome.context)
         for text in outcome.messages:
-            message = {"role": "user", "content": text}
-            self.messages.append(message)
-            self._message(message, copied=False)
+            self.hear(text)
+
+    def hear(self, text: str) -> None:
+        """Write down what the user says next."""
+        message = {"role": "user", "content": text}
+        self.messages.append(message)
+        self._message(message, copied=False)
 
     def reflect(self, before: int, reflection: Reflection) -> None:
         """Write down what the actor adds to the turn that was just carried out.
