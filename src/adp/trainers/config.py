@@ -21,6 +21,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from adp.rendering.options import RenderOptions
+from adp.trainers.config_make import MakeSection
 from adp.trainers.config_methods import (
     DistillSection,
     DpoSection,
@@ -133,6 +134,8 @@ class DataSection(ConfigSection):
     """Train on so many rows at most, chosen by the seed."""
     replay: ReplaySection | None = None
     """SFT: rows of an earlier training, mixed into each step; null: none."""
+    make: MakeSection | None = None
+    """Make the data into OUT/data before the training, when no store is named; null: do not."""
     workers: int | None = Field(default=None, ge=1)
     """Processes that render; null: one a core."""
 
@@ -376,6 +379,8 @@ class TrainConfig(ConfigSection):
         for section, names in {"data": ("store", "eval_store", "workers")}.items():
             for name in names:
                 del plain[section][name]
+        if plain["data"]["make"] is None:
+            del plain["data"]["make"]  # runs of earlier versions keep their hash
         replay = plain["data"].pop("replay")
         if replay is not None:
             plain["replay"] = {**replay, "store": None}
