@@ -13,6 +13,7 @@ HARNESS_VENV ?= .venv-harness
 LOADERS ?= .venv-loaders
 WHEELS ?= .venv-wheels
 APIS ?= .venv-apis
+RETRIEVERS ?= .venv-retrievers
 RL_VERIFIERS ?= .venv-rl-verifiers
 RL_NEMO ?= .venv-rl-nemo
 RL_NEMO_PYTHON ?= python3.12
@@ -29,7 +30,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help venv demo loop loop-full test test-slow test-random test-all-pythons check bench bench-against gpu-bench gpu-session rivals fuzz fidelity docs site golden clean
-.PHONY: lint types layers spelling sizes names docs-fresh oracle-tests api-tests harness-tests rl-tests formats-report adp-sets
+.PHONY: lint types layers spelling sizes names docs-fresh oracle-tests api-tests harness-tests retriever-tests rl-tests formats-report adp-sets
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' Makefile
@@ -182,6 +183,14 @@ $(APIS)/.installed: tools/oracle/apis.txt | $(INSTALLED)
 
 api-tests: $(INSTALLED) $(APIS)/.installed ## Ask anthropic, openai, inspect_ai and OTLP what they make of what is written for them
 	ADP_APIS=$(abspath $(APIS)) $(BIN)/python -m pytest tests/converters/readers/test_written_forms.py -p no:xdist -q -W ignore $(ARGS)
+
+$(RETRIEVERS)/.installed: tools/oracle/retrievers.txt
+	$(PYTHON) -m venv $(RETRIEVERS)
+	$(RETRIEVERS)/bin/python -m pip install --quiet --disable-pip-version-check -r tools/oracle/retrievers.txt -e .
+	@touch $@
+
+retriever-tests: $(RETRIEVERS)/.installed ## Look documents up by model2vec, Chroma and the client of Elasticsearch (1 GB)
+	$(RETRIEVERS)/bin/python -m pytest tests/rollouts/searching/test_retriever_clients.py -q -W ignore $(ARGS)
 
 $(RL_VERIFIERS)/.installed: tools/oracle/rl_verifiers.txt tools/oracle/rl_cookbook.txt
 	$(PYTHON) -m venv $(RL_VERIFIERS)

@@ -12,6 +12,7 @@ from tests.workflows.test_made_training import ROWS, configuration
 
 PLAYGROUND = Path(__file__).parents[2].parent / "shared" / "data" / "playground"
 
+MARKS = [mark for mark in TRAINING if mark.name != "usefixtures"]
 SHORT = {
     "model.model_name_or_path": "tiny",
     "render.max_length": 4096,
@@ -48,7 +49,7 @@ def settings(**changes: object) -> list[str]:
     ],
 )
 class TestRealConfigurations:
-    pytestmark = TRAINING
+    pytestmark = MARKS
 
     def test_it_runs_from_its_json_to_figures(self, run, tmp_path, method, name, cases):
         out, words = tmp_path / "out", settings()
@@ -68,7 +69,7 @@ def check(out: Path, cases: int | None) -> None:
 
 
 class TestOwnConfiguration:
-    pytestmark = TRAINING
+    pytestmark = MARKS
 
     def test_it_runs_with_test_cases_and_a_killed_trial_is_gone_on_with(self, run, tmp_path):
         (tmp_path / "c.json").write_text(json.dumps(configuration(training__method="dpo")))

@@ -37,6 +37,8 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "loop": ("adp.cli.loop:loop", "Do rounds of collecting, selecting, training, evaluating."),
         "job": ("adp.cli.job:job", "Write a batch script for Slurm or LSF."),
+        "methods": ("adp.cli.methods:methods", "List methods that select data and train on them."),
+        "compare": ("adp.cli.compare:compare", "Select, train and measure by several methods."),
         "merge-adapter": (
             "adp.cli.merge_adapter:merge_adapter",
             "Put an adapter into its model, and save that.",
@@ -51,14 +53,15 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "adp.cli.collect:collect",
             "Let a policy act in an environment; a store of episodes.",
         ),
-        "make": ("adp.cli.make:app", "Make data: calls that are carried out, and their tasks."),
         "chat": ("adp.cli.chat:chat", "Talk to a model that has tools, on a terminal."),
+        "make": ("adp.cli.make:app", "Make data: calls that are carried out, and their tasks."),
         "evolve": (
             "adp.cli.evolve:evolve",
             "Make new trajectories of those of a store, in rounds.",
         ),
         "eval": ("adp.cli.evaluate:evaluate", "Run a suite: collect, score, print the figures."),
         "score": ("adp.cli.score:score", "Score the trajectories of a store."),
+        "judge": ("adp.cli.judge:app", "Check a judge, or let it compare two stores."),
         "serve-search": (
             "adp.cli.serve_search:serve_search",
             "Serve a search over documents to environments.",

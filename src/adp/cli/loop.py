@@ -19,6 +19,7 @@ from adp.cli.text import (
 )
 from adp.workflows.loop import LoopOptions, LoopPlan, StageNews, make_plan, read_loop, run_loop
 from adp.workflows.loop.report import LoopNumbers, write_report
+from adp.workflows.loop.sage import read_foreign_loop
 from adp.workflows.loop.schema import json_schema
 from adp.workflows.loop.shipped import loop_path, read_shipped, shipped_loops
 from adp_schema.errors import UsageError
@@ -26,7 +27,10 @@ from adp_schema.errors import UsageError
 EPILOG = epilog("adp loop et_agent --set scale=smoke -o runs/et_agent", 2, 3, 5, 8, 10, 11, 12)
 
 LoopName = Annotated[
-    str | None, typer.Argument(metavar="LOOP", help="YAML file, or the name of a shipped loop.")
+    str | None,
+    typer.Argument(
+        metavar="LOOP", help="YAML file, the name of a shipped loop, or a configuration of SAGE."
+    ),
 ]
 OutFolder = Annotated[
     str | None, typer.Option("--out", "-o", metavar="OUT", help="Folder for all that it makes.")
@@ -73,7 +77,8 @@ def loop(
     Everything is checked before anything runs. Each stage is done once and writes to
     OUT/round-K/STAGE; a call that was stopped goes on when it is called again. OUT/ledger.jsonl
     has a line for each stage, OUT/report.html shows success, calls, length and format by round.
-    Begin with a copy of a shipped loop: adp new loop et_agent.
+    Begin with a copy of a shipped loop: adp new loop et_agent. An AgentSFTConfig or a
+    TrainingPipelineConfig of SAGE is read as it is, with --set data=STORE for the first.
     """
     if schema:
         return print_json(json_schema())
@@ -81,8 +86,7 @@ def loop(
         return list_loops(as_json=as_json)
     if path is None:
         raise UsageError("name a loop: adp loop LOOP.yaml -o OUT; adp loop --list shows some")
-    file = loop_path(path)
-    plan = make_plan(read_loop(file, settings or []), file.parent, allow_python=allow_python)
+    plan = _plan(loop_path(path), settings or [], allow_python=allow_python, as_json=as_json)
     if dry_run:
         return show_plan(plan, as_json=as_json)
     if out is None:
@@ -108,6 +112,19 @@ def loop(
     say(f"{done}, {left:,} left; the report: {written[-1]}")
     if left:
         say("next: the same call without --only and --until goes on")
+
+
+def _plan(file: Path, settings: list[str], *, allow_python: bool, as_json: bool) -> LoopPlan:
+    """The plan of a file: of a loop, or of a configuration of SAGE, whose mapping is said."""
+    sage_loop = read_foreign_loop(file, settings)
+    if sage_loop is None:
+        return make_plan(read_loop(file, settings), file.parent, allow_python=allow_python)
+    if not as_json:
+        say(f"{file.name} is a configuration of SAGE:")
+        for line in sage_loop.lines:
+            say(f"  {line}")
+    loop_file = read_loop(sage_loop.plain, sage_loop.settings)
+    return make_plan(loop_file, file.parent, allow_python=allow_python)
 
 
 def _say_news(news: StageNews) -> None:

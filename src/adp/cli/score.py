@@ -139,6 +139,8 @@ def show(report: ScoreReport) -> None:
         screen.print()
         show_counts("unscored", scorer.unscored, "reason")
         show_counts("raised", scorer.raised, "a bug of the scorer")
+        for name, cost in scorer.costs.items():
+            say(f"{name}: {cost.words}")
     for kind, count in report.broken.items():
         screen.print(f"{counted(count, 'trajectory', 'trajectories')} broke: {kind}")
     if report.superseded:

@@ -37,6 +37,7 @@ __all__ = [
 ]  # fmt: skip
 
 _EXITS = {
+    1: "something failed, and is named",
     2: "the call is wrong",
     3: "an input cannot be read",
     4: "--strict and something would be lost",

@@ -19,6 +19,7 @@ OPS: Registry[Op] = Registry(
             "dedup_near",
             "dedup_semantic",
             "filter",
+            "judge",
             "mask",
             "measure",
             "mix",

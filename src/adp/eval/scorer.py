@@ -111,7 +111,8 @@ class Scorer(Protocol):
 
     One that asks an endpoint may have an attribute ``asks`` that is true: it then scores several
     trajectories at once, in threads, between calls of
-    ``limit(requests)`` and ``close()``, where it has these methods.
+    ``limit(requests)`` and ``close()``, where it has these methods. Its ``costs``, by the name of
+    the model, are reported.
 
     Attributes:
         name: its name in the registry.

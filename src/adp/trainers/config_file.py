@@ -46,7 +46,7 @@ def read_config(
         plain = copy.deepcopy(dict(path))
     else:
         name = Path(path).name
-        plain = _load(Path(path))
+        plain = load_config(Path(path))
     other = read_foreign(plain, _method(settings, more or {}))
     if other is not None:
         plain = other.plain
@@ -74,7 +74,12 @@ def _method(settings: Sequence[str], more: Mapping[str, Any]) -> str | None:
     return named[-1].strip() if named else more.get("method")
 
 
-def _load(path: Path) -> dict[str, Any]:
+def load_config(path: Path) -> dict[str, Any]:
+    """What stands in a file of a configuration, ours or another system's.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
     try:
         text = read_text(path, "utf-8-sig")
     except OSError as error:

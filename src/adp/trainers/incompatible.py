@@ -47,6 +47,19 @@ def _no_data(config: TrainConfig, machine: Machine) -> str | None:
     return None
 
 
+def _two_lengths(config: TrainConfig, machine: Machine) -> str | None:
+    if config.data.trained_tokens is None:
+        return None
+    if config.method != "sft":
+        return "data.trained_tokens is for SFT; use training.max_steps"
+    if config.training.num_train_epochs != 1 or config.training.max_steps > 0:
+        return (
+            "data.trained_tokens says how long the training is; leave out "
+            "training.num_train_epochs and training.max_steps"
+        )
+    return None
+
+
 def _no_length(config: TrainConfig, machine: Machine) -> str | None:
     # A model that acts stops at the end of its context; nothing is cut from its rows.
     acting = config.method == "grpo" and config.grpo.environment is not None
@@ -251,6 +264,7 @@ def _reference(config: TrainConfig, machine: Machine) -> str | None:
 RULES: tuple[Callable[[TrainConfig, Machine], str | None], ...] = (
     _no_data,
     _no_length,
+    _two_lengths,
     _precision,
     _quantised,
     _adapter_twice,

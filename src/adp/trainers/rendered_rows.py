@@ -22,6 +22,12 @@ from adp_schema.store import Store
 BATCH = 256
 """Rows in memory at once."""
 
+_PASSES = 1000
+"""Passes over the rows, at most, that are written out for ``data.trained_tokens``."""
+
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+"""For each row of a rendering whether it is taken."""
+
 
 @dataclass
 class RenderedPart:
@@ -30,18 +36,26 @@ class RenderedPart:
     Attributes:
         report: the rendering.
         take: which of its rows, in order; None: all.
+        passes: passes over rows that come before.
+        passed: which rows these are; None: all.
     """
 
     report: RenderReport
-    take: np.ndarray[Any, np.dtype[np.bool_]] | None = None
+    take: Mask | None = None
+    passes: int = 0
+    passed: Mask | None = None
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows, some columns of them."""
+        for take in (*[self.passed] * self.passes, self.take):
+            yield from self._pass(columns, take)
+
+    def _pass(self, columns: Sequence[str], take: Mask | None) -> Iterator[pa.RecordBatch]:
         begin = 0
         for path in self.report.files():
             for batch in pq.ParquetFile(path).iter_batches(BATCH, columns=list(columns)):
-                if self.take is not None:
-                    wanted = self.take[begin : begin + batch.num_rows]
+                if take is not None:
+                    wanted = take[begin : begin + batch.num_rows]
                     begin += batch.num_rows
                     batch = batch.filter(pa.array(wanted))
                 if batch.num_rows:
@@ -79,6 +93,8 @@ def rendered_parts(
         train, measured = RenderedPart(report, ~chosen), RenderedPart(report, chosen)
     if data.max_rows is not None:
         train = _fewer(train, data.max_rows, config.training.seed)
+    if data.trained_tokens is not None:
+        train = _as_long(train, data.trained_tokens, config.training.seed)
     return train, measured
 
 
@@ -133,6 +149,29 @@ def _fewer(part: RenderedPart, most: int, seed: int) -> RenderedPart:
     if len(places) > most:
         take[np.random.default_rng(seed).permutation(places)[most:]] = False
     return RenderedPart(part.report, take)
+
+
+def _as_long(part: RenderedPart, tokens: int, seed: int) -> RenderedPart:
+    """As many tokens under the loss, to half a row: whole passes, and a part chosen by the seed."""
+    take = np.ones(part.report.rows, dtype=bool) if part.take is None else part.take
+    trained = np.zeros(part.report.rows, dtype=np.int64)
+    trained[take] = column(part, "trained")
+    full = int(trained.sum())
+    if not full:
+        return part
+    if tokens > _PASSES * full:
+        raise UsageError(
+            f"data.trained_tokens {tokens:,} are more than {_PASSES:,} passes over the {full:,} "
+            "tokens under the loss that there are; ask for fewer"
+        )
+    places = np.random.default_rng(seed).permutation(np.flatnonzero(take))
+    sums = np.concatenate([[0], np.cumsum(trained[places])])
+    chosen = places[: int(np.abs(sums - tokens % full).argmin())]
+    last = np.zeros(part.report.rows, dtype=bool)
+    last[chosen] = True
+    if not tokens // full and not len(chosen):
+        last[places[0]] = True  # less than half a row is asked for
+    return RenderedPart(part.report, last, tokens // full, take)
 
 
 def column(part: RenderedPart, name: str) -> list[Any]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from adp.eval.scorer import Item
 from adp.eval.scorers.et_agent import EtFigureScorer, EtFigureSettings
-from adp.eval.scorers.judging import Judge
+from adp.rollouts.judging.judge import Judge
 from adp.rollouts.policies.scripted import Scripted
 from adp.rollouts.policy import InfrastructureError
 from adp.rollouts.turns import Turn

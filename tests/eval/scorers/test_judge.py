@@ -10,7 +10,8 @@ import pytest
 
 from adp.eval.scorers.conciseness import ConcisenessScorer, ConcisenessSettings
 from adp.eval.scorers.judge import QualityScorer, QualitySettings
-from adp.eval.scorers.judging import RAW, Judge, transcript
+from adp.rollouts.judging.judge import RAW, Judge
+from adp.rollouts.judging.transcript import transcript
 from adp.rollouts.policies.scripted import Scripted
 from adp.rollouts.policy import InfrastructureError
 from adp.rollouts.turns import Turn
@@ -67,8 +68,8 @@ def test_what_the_judge_said_is_kept():
     assert (score.value, score.evidence["judge"]) == (0.75, "m")
     first, second, third = score.evidence["judgements"]
     assert len(first["text"]) == RAW
-    assert second == {"failure": "InfrastructureError: too slow"}
-    assert third == {"text": "GRADE: P", "model": "m"}
+    assert second == {"judge": "judge", "failure": "no answer: timeout (too slow)"}
+    assert third == {"judge": "judge", "label": "P", "text": "GRADE: P", "model": "m"}
     (silent,) = judged([InfrastructureError("timeout", "too slow")]).score(ITEM)
     assert silent.reason == "the judge did not answer 1 of 1 times"
     unscored = figures(judged(["?"]), ITEM)["judged_quality"]
@@ -105,7 +106,7 @@ def test_what_the_judge_reads():
         final_answer="7",
         task={"instruction": "How many?", "answers": '["7"]'},
     )
-    text = transcript(item)
+    text = transcript(item.trajectory, item.task)
     lines = ["[task] How many?", "[reference answers] 7", "[turn 1] I look."]
     lines += ['[turn 1, call] f {"a": 1}', "[result] seven", "[turn 2] {7}", "[final answer] 7"]
     assert text.splitlines() == lines
@@ -116,8 +117,8 @@ def test_what_the_judge_reads():
     assert text in prompt
     assert "Be {kind}." in prompt
     many = run(*(turn(text="word " * 2000) for _ in range(30)))
-    assert len(transcript(many)) < 41_000
-    assert "characters are left out" in transcript(many)
+    assert len(transcript(many.trajectory, None)) < 41_000
+    assert "characters are left out" in transcript(many.trajectory, None)
 
 
 def test_a_judge_is_named_by_its_spec(tmp_path):
@@ -125,7 +126,7 @@ def test_a_judge_is_named_by_its_spec(tmp_path):
     file.write_text(json.dumps({"turns": [{"text": "Good.\nGRADE: C"}]}))
     quality = scorer(f"judge:policy='scripted:file={file}',votes=3")
     (score,) = quality.score(ITEM)
-    assert (score.value, score.evidence["grades"]) == (1.0, ["C"] * 3)
+    assert (score.value, score.evidence["labels"]) == (1.0, ["C"] * 3)
     with pytest.raises(UsageError, match="policy 'nobody'"):
         scorer("judge:policy=nobody")
 
@@ -142,7 +143,7 @@ def test_et_agents_conciseness_by_votes():
     assert asked(yes, no, "?").value == 1.0
     lost = asked(yes, "?")
     assert (lost.value, lost.infrastructure) == (None, True)
-    assert lost.reason == "1 of 2 judgements say neither yes nor no"
+    assert lost.reason == "1 of 2 judgements end without a verdict"
 
 
 OFFERED = tools(f={"a": {"type": "integer"}}, g={})

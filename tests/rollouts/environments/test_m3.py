@@ -80,6 +80,24 @@ def begun(task=TASK, seed=3, inner=None, judge=None, **settings):
     return environment, environment.reset(task, seed=seed)
 
 
+def test_documents_are_retrieved_instead_of_replayed(tmp_path):
+    (tmp_path / "gardens").mkdir()
+    (tmp_path / "gardens" / "mill.txt").write_text("The mill was built in 1801.")
+    spec = f"retrieve_documents:collections={tmp_path}"
+    environment, _ = begun(retrieve=spec)
+    assert {tool["function"]["name"] for tool in environment.tools()} == {
+        "count", "owner", "retrieve_documents",
+    }  # fmt: skip
+    asked = Turn(calls=(Call("retrieve_documents", json.dumps(DOCS), "r"),))
+    (result,) = environment.step(asked).results
+    assert result.text == "ToolCallSuccessful: mill\nThe mill was built in 1801."
+    (counted,) = environment.step(COUNT).results
+    assert counted.text == "ToolCallSuccessful: {'trees': 12}"
+    for wrong in ({"retrieve": "calculator"}, {"retrieve": spec, "inner": "calculator"}):
+        with pytest.raises(UsageError, match="retrieve takes retrieve_documents"):
+            begun(**wrong)
+
+
 def only(outcome):
     (result,) = outcome.results
     return result.text.split(":")[0], result.error and str(result.error), outcome.labels

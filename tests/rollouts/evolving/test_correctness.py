@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adp.rollouts.evolving.asking import JUDGE, Asking, UnreadableError
+from adp.rollouts.evolving.asking import JUDGE, Asking
 from adp.rollouts.evolving.correctness import (
     judge_trajectory,
     read_verdict,
     rule_of,
 )
+from adp.rollouts.judging.answers import UnreadableError
 from adp.rollouts.policies.scripted import Scripted
 from adp.rollouts.policy import InfrastructureError
 from adp.rollouts.turns import Turn

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from adp.rollouts.environments.calculator import CALCULATOR
 from adp.rollouts.environments.search import library, search_tool
-from adp.rollouts.evolving.asking import UnreadableError
 from adp.rollouts.evolving.written_steps import (
     DoneStep,
     corrected_part,
@@ -23,6 +22,7 @@ from adp.rollouts.evolving.written_steps import (
     written_steps,
     written_turn,
 )
+from adp.rollouts.judging.answers import UnreadableError
 from adp.rollouts.turns import Call, Turn
 
 SEARCH = search_tool(library(None, None, 1.2, 0.75), 3).schema

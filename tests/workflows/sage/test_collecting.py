@@ -11,7 +11,7 @@ import pytest
 from adp.workflows.sage.collecting import CollectorConfig, TrajectoryCollector, collect_and_convert
 from adp_schema.errors import InputError, UsageError
 
-TASKS = [
+TASKS: list[dict[str, Any]] = [
     {
         "task_id": "a",
         "instruction": "Find A.",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 
 import polars as pl
 from pydantic import Field, model_validator
 
-from adp.core.input_files import LARGEST_LIST, read_bytes
+from adp.core.frame_files import SUFFIXES, read_frame
 from adp.curation.op import Op, OpOptions, OpResult
 from adp.curation.op_columns import checked
 from adp.curation.pool import Pool
@@ -79,15 +78,9 @@ def _from_file(pool: Pool, options: Annotate) -> pl.DataFrame:
     assert options.file is not None
     path = pool.folder / options.file
     try:
-        if path.suffix not in (".parquet", ".csv", ".jsonl", ".ndjson"):
+        if path.suffix not in SUFFIXES:
             raise RecipeError(f"annotate reads .parquet, .csv and .jsonl, not {options.file}")
-        data = io.BytesIO(read_bytes(path, LARGEST_LIST))
-        if path.suffix == ".parquet":
-            rows = pl.read_parquet(data)
-        elif path.suffix == ".csv":
-            rows = pl.read_csv(data)
-        else:
-            rows = pl.read_ndjson(data)
+        rows = read_frame(path)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise RecipeError(f"annotate cannot read {options.file}: {error}") from None
     if options.key not in rows.columns or options.key not in pool.members.columns:

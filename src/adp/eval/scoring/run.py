@@ -17,6 +17,7 @@ from adp.eval.scoring.references import References, put_over
 from adp.eval.scoring.rows import RAISED, Given, broke, to_rows, unscored
 from adp.rollouts.collecting.assisted import Assisted, assisted
 from adp.rollouts.collecting.attempts import BROKEN, is_attempt, superseded, tries_of
+from adp.rollouts.judging.judge import JudgeCosts
 from adp.stores.locks import holding
 from adp.stores.tasks import TaskIndex, find_tasks
 from adp_schema.errors import StoreError, UsageError
@@ -63,6 +64,7 @@ class ScorerReport:
         raised: how often it raised, by what it said; a bug of the scorer.
         unscored: why scores are missing, and how often.
         figures: the scores added up, over all that count.
+        costs: what a judge was asked and cost in this run, by the names of its models.
     """
 
     scorer: str
@@ -74,6 +76,7 @@ class ScorerReport:
     raised: dict[str, int]
     unscored: dict[str, int]
     figures: tuple[Figure, ...]
+    costs: dict[str, JudgeCosts] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -162,6 +165,7 @@ def _report(store: Store, chosen: ChosenScorer, run: _Run, folder: Path) -> Scor
         raised=dict(run.raised[chosen.key]),
         unscored=first.unscored() if first else {},
         figures=tuple(first.figures(chosen.scorer)) if first else (),
+        costs=dict(getattr(chosen.scorer, "costs", {})),
     )
 
 

@@ -31,6 +31,7 @@ from adp.rollouts.environments import m3_scenario as scenario
 from adp.rollouts.environments.m3_replay import PARALLEL, in_m3_words, live, recorded, replaying
 from adp.rollouts.environments.m3_scenario import M3Settings
 from adp.rollouts.environments.m3_tasks import M3TaskConfig, config_of
+from adp.rollouts.environments.retrieve_documents import RetrieveDocuments
 from adp.rollouts.experts import labels as category
 from adp.rollouts.experts.history import call_key
 from adp.rollouts.experts.reference_run import GoldStep, GoldTurn, gold_of
@@ -76,7 +77,16 @@ class M3Environment:
         self._inner = inner
         self._judge = judge
         self._api = _api(self.settings)
-        self.blocking = any(getattr(world, "blocking", False) for world in (inner, self._api))
+        self._documents: Mapping[str, FunctionTool] = {}
+        worlds = [inner, self._api]
+        if self.settings.retrieve is not None:
+            kind, about = load(ENVIRONMENTS, self.settings.retrieve)
+            documents = kind.make(about)
+            if inner is not None or not isinstance(documents, RetrieveDocuments):
+                raise UsageError("retrieve takes retrieve_documents:..., and no inner beside it")
+            self._documents = documents.functions
+            worlds.append(documents)
+        self.blocking = any(getattr(world, "blocking", False) for world in worlds)
         self.task: Task | None = None
         self.labels: tuple[str, ...] = ()
         self._live: frozenset[str] = frozenset()
@@ -149,19 +159,21 @@ class M3Environment:
                 f"task '{self.task and self.task.task_id}' does not tell its tools; take the tasks "
                 "of --env m3:store=STORE, or name an environment with --env m3:inner=..."
             )
+        if self._documents:
+            tools = [tool for tool in tools if tool["function"]["name"] not in self._documents]
+            tools += [tool.schema for tool in self._documents.values()]
         if not any(tool["function"]["name"] in self.settings.retrievers for tool in tools):
             tools.append(scenario.retrieve_tool(self._config.collections))
         self._responses = recorded(self._gold)
         self._shown = tuple(tools)
         known = by_name([replaying(tool, self._responses) for tool in tools])
-        if self._api is None:
-            return known
-        others = self._api.functions
+        others = {} if self._api is None else self._api.functions
         self._live = frozenset(known) & frozenset(others)
-        return {
+        answered = {
             name: live(tool, others[name]) if name in self._live else tool
             for name, tool in known.items()
         }
+        return {**answered, **self._documents}
 
     # ---- tools -----------------------------------------------------------------------------
 
@@ -224,7 +236,7 @@ class M3Environment:
             # Some recorded calls do not fit the schema of their tool; they were answered all the
             # same, so what is recorded comes first.
             known = self._responses.get(call_key(call))
-            if known is not None and call.name not in self._live:
+            if known is not None and call.name not in self._live | self._documents.keys():
                 return Outcome((Result(known, call_id=call.call_id, name=call.name),))
             if call.name in self._live:  # the tool that answers checks the arguments
                 tool = replace(self._known[call.name], parameters={"type": "object"})

@@ -82,6 +82,8 @@ class M3Settings(Settings):
     """What is said about the use of tools; none: the task's words."""
     ordering: Ordering | None = None
     """Which sort of tools is to be called first."""
+    retrieve: str | None = None
+    """Environment retrieve_documents with its settings, whose tool answers instead of records."""
     retrievers: tuple[str, ...] = (RETRIEVE,)
     """Tools that retrieve documents."""
     horizon: int = Field(default=10, ge=1)

@@ -2,22 +2,28 @@
 
 ``search(query)`` finds documents by BM25 (`adp.rollouts.environments.bm25`), ``open_document(id)``
 gives the text of one. `adp.rollouts.environments.corpus` says what a corpus may be; without one
-there are a few short documents to try it with. With ``server`` a search server is asked instead.
+there are a few short documents to try it with. With ``server`` a search server is asked instead,
+with ``retriever`` vectors, Elasticsearch or Chroma.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import Field, model_validator
 
-from adp.rollouts.environment import CONTENT, EnvironmentKind, Settings
+from adp.rollouts.environment import CONTENT, EnvironmentKind
 from adp.rollouts.environments.bm25 import Bm25
 from adp.rollouts.environments.corpus import Document, read_corpus
+from adp.rollouts.searching.chroma import ChromaDocuments
+from adp.rollouts.searching.dense import DenseIndex, load_embedder
+from adp.rollouts.searching.elastic import ElasticDocuments
+from adp.rollouts.searching.random_choice import RandomIndex
 from adp.rollouts.searching.remote import RemoteDocuments
+from adp.rollouts.searching.retriever_settings import RetrieverSettings
 from adp.rollouts.searching.searcher import Searcher, SearchLimits
 from adp.rollouts.searching.server import SearchableDocuments
 from adp.rollouts.searching.summary import Summarizer
@@ -67,6 +73,14 @@ SAMPLE = (
 )
 
 
+class DocumentIndex(Protocol):
+    """Ranks documents by their numbers."""
+
+    def search(self, query: str, limit: int) -> Sequence[tuple[int, float]]:
+        """The documents that fit a query best, with their scores."""
+        ...
+
+
 class Library:
     """Documents with an index; it never changes, so copies share it.
 
@@ -74,12 +88,20 @@ class Library:
         documents: the documents.
         k1: parameter of BM25.
         b: parameter of BM25.
+        make: makes another index of their texts.
     """
 
-    def __init__(self, documents: Sequence[Document], k1: float = 1.2, b: float = 0.75) -> None:
+    def __init__(
+        self,
+        documents: Sequence[Document],
+        k1: float = 1.2,
+        b: float = 0.75,
+        make: Callable[[Iterable[str]], DocumentIndex] | None = None,
+    ) -> None:
         self._documents = documents
         self._by_id = {document.id: document for document in documents}
-        self._index = Bm25((f"{document.title}\n{document.text}" for document in documents), k1, b)
+        texts = (f"{document.title}\n{document.text}" for document in documents)
+        self._index: DocumentIndex = Bm25(texts, k1, b) if make is None else make(texts)
 
     def __len__(self) -> int:
         return len(self._documents)
@@ -114,6 +136,52 @@ def library(path: Path | None, column: str | None, k1: float, b: float) -> Libra
         EmptyResultError: it holds no document.
     """
     return Library(SAMPLE if path is None else read_corpus(path, column), k1, b)
+
+
+@functools.lru_cache(maxsize=8)
+def _retriever(
+    settings: str, path: Path | None, column: str | None, name: str, b25: tuple[float, float]
+) -> SearchableDocuments:
+    about = RetrieverSettings.model_validate_json(settings)
+    if about.retriever == "bm25":
+        return library(path, column, *b25)
+    if about.retriever == "elasticsearch":
+        return ElasticDocuments(about, name)
+    documents = SAMPLE if path is None else read_corpus(path, column)
+    if about.retriever == "random":
+        return Library(documents, make=lambda _: RandomIndex(len(documents)))
+    embedder = load_embedder(str(about.embedding_model))
+    if about.retriever == "dense":
+        return Library(documents, make=lambda texts: DenseIndex(texts, embedder, about.vectors))
+    return ChromaDocuments(about, name, embedder, documents if path is not None else None)
+
+
+def retriever(
+    settings: RetrieverSettings,
+    path: Path | None,
+    name: str,
+    column: str | None = None,
+    b25: tuple[float, float] = (1.2, 0.75),
+) -> SearchableDocuments:
+    """What looks documents up; it is made once for the same settings.
+
+    Args:
+        settings: how.
+        path: the corpus; None: a few to try it with; of elasticsearch and chroma, what is there.
+        name: the index of Elasticsearch, or the collection of Chroma.
+        column: column of a store that is the corpus.
+        b25: the parameters k1 and b of BM25.
+
+    Raises:
+        InputError: the corpus, the file of vectors or Chroma cannot be read.
+        UsageError: the model, the address or the collection is none.
+        MissingExtraError: a package is not installed.
+        EmptyResultError: there is no document.
+    """
+    about = RetrieverSettings.model_validate(
+        {field: getattr(settings, field) for field in RetrieverSettings.model_fields}
+    )
+    return _retriever(about.model_dump_json(), path, column, name, b25)
 
 
 def query_parameters(**more: Any) -> dict[str, Any]:
@@ -170,7 +238,7 @@ def open_tool(value: Library) -> FunctionTool:
     return FunctionTool("open_document", about, parameters, open_document, read_only=True)
 
 
-class ServedSearchSettings(Settings):
+class ServedSearchSettings(RetrieverSettings):
     """Where a search looks: documents of one's own, or a server."""
 
     corpus: Path | None = Field(default=None, json_schema_extra=CONTENT)
@@ -180,14 +248,14 @@ class ServedSearchSettings(Settings):
     server: str | None = None
     """Address of a search server, in the place of a corpus: http://HOST:PORT takes POST /search
     with query and top_n, as adp serve-search and FlashRAG do."""
+    index: str = NAME
+    """Index of Elasticsearch or collection of Chroma."""
     limit: int = Field(default=5, ge=1, le=100)
     """Documents that a search shows."""
     k1: float = Field(default=1.2, ge=0)
     """How much repeating a word counts."""
     b: float = Field(default=0.75, ge=0, le=1)
     """How much length counts against it."""
-    search_seconds: float = Field(default=60.0, gt=0)
-    """Seconds that a search of a server may take."""
     cache: Path | None = None
     """File for what searches and summaries brought, shared by all who name it (SQLite)."""
     summary: str | None = None
@@ -198,6 +266,10 @@ class ServedSearchSettings(Settings):
     def _possible(self) -> ServedSearchSettings:
         if self.server is not None and self.corpus is not None:
             raise ValueError("a search looks in a corpus or asks a server; give one of them")
+        if self.server is not None and self.retriever != "bm25":
+            raise ValueError("a search asks a server or a retriever; give one of them")
+        if self.retriever == "elasticsearch" and self.corpus is not None:
+            raise ValueError("elasticsearch has its documents already; give no corpus")
         return self
 
     def searcher(self, characters: int, total: int) -> Searcher:
@@ -217,14 +289,17 @@ class ServedSearchSettings(Settings):
             else RemoteDocuments(self.server, self.search_seconds)
         )  # fmt: skip
         place = self.server or f"{self.corpus and self.corpus.resolve()} {self.column}"
+        if self.retriever != "bm25":
+            names = [*RetrieverSettings.model_fields, "index"]
+            place += f" {self.model_dump_json(include=set(names))}"
         summarizer = None if self.summary is None else Summarizer(self.summary)
         limits = SearchLimits(self.limit, characters, total)
         return Searcher(documents, limits, place, self.cache, summarizer)
 
-    def documents(self) -> Library:
-        """The corpus with its index."""
+    def documents(self) -> SearchableDocuments:
+        """The corpus with its index, or what another retriever has."""
         path = self.corpus.resolve() if self.corpus else None
-        return library(path, self.column, self.k1, self.b)
+        return retriever(self, path, self.index, self.column, (self.k1, self.b))
 
 
 class SearchSettings(ServedSearchSettings):
@@ -245,12 +320,12 @@ class SearchEnvironment(ToolEnvironment):
 
     def __init__(self, settings: SearchSettings | None = None) -> None:
         chosen = settings or SearchSettings()
-        self.blocking = chosen.server is not None or chosen.summary is not None
+        self.blocking = chosen.server is not None or chosen.summary is not None or chosen.waits
         searcher = chosen.searcher(chosen.characters, chosen.total_characters)
-        if chosen.server is not None:
+        documents = None if chosen.server is not None else chosen.documents()
+        if not isinstance(documents, Library):
             super().__init__([searching_tool(searcher, chosen.limit)])
             return
-        documents = chosen.documents()
         tool = searching_tool(searcher, chosen.limit, len(documents))
         super().__init__([tool, open_tool(documents)])
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from adp.rollouts.evolving.prompts import prompt
-from adp.rollouts.plugin_errors import error_text, stops
-from adp.rollouts.policy import AgentLimitError, InfrastructureError, Policy, Request
-from adp_schema.errors import AdpError, MissingExtraError, UsageError
-from adp_schema.ids import digest
+from adp.rollouts.judging.answers import NoAnswerError, UnreadableError, answer_of, seed_of
+from adp.rollouts.policy import Policy, Request
+from adp_schema.errors import AdpError, UsageError
 from adp_schema.model import Task
 
 _Read = TypeVar("_Read")
@@ -20,23 +19,6 @@ _KEPT = 1_000
 
 JUDGE, REFINER, ANALYSER, POLICY = "judge", "refiner", "analyser", "policy"
 """Who may be asked."""
-
-
-class UnreadableError(ValueError):
-    """An answer cannot be used; the message says why, in a few words."""
-
-
-class NoAnswerError(UnreadableError):
-    """No answer came; the message says why, in a few words.
-
-    Args:
-        reason: the few words.
-        detail: why, in a sentence.
-    """
-
-    def __init__(self, reason: str, detail: str = "") -> None:
-        self.detail = detail
-        super().__init__(reason)
 
 
 class GaveUpError(AdpError):
@@ -58,12 +40,6 @@ class GaveUpError(AdpError):
         tries = f"{len(reasons)} tries" if len(reasons) != 1 else "1 try"
         why = f" ({detail})" if detail else ""
         super().__init__(f"the {who} gave no answer that can be used in {tries}: {listed}{why}")
-
-
-def seed_of(*parts: object) -> int:
-    """A seed of 31 bits from what it is for: a hash, so that neighbours have nothing in common."""
-    text = "/".join(map(str, parts)).encode("utf-8", "surrogatepass")
-    return int(digest(text)[:8], 16) >> 1
 
 
 @dataclass
@@ -130,30 +106,10 @@ class Asking:
         raise GaveUpError(who, reasons, unreachable=not answered, detail=detail)
 
     async def _answer(self, who: str, request: Request) -> str:
-        try:
-            turn = await self.models[who].act(request)
-        except (UsageError, MissingExtraError):
-            raise
-        except (InfrastructureError, AgentLimitError) as error:
-            raise NoAnswerError(no_answer(error), str(error)) from error
-        except BaseException as error:
-            if stops(error):
-                raise
-            raise NoAnswerError(no_answer(error)) from error
-        if turn.malformed is not None:
-            raise UnreadableError("no answer: malformed")
+        turn = await answer_of(self.models[who], request)
         if not turn.text.strip():
             raise UnreadableError("empty")
         return turn.text
-
-
-def no_answer(error: BaseException) -> str:
-    """Why no answer came, in a few words that are the same for the same cause."""
-    if isinstance(error, InfrastructureError):
-        return f"no answer: {error.kind}"
-    if isinstance(error, AgentLimitError):
-        return f"no answer: {error.reason}"
-    return f"no answer: {error_text(error)[:80]}"
 
 
 def _messages(name: str, facts: str, reason: str | None) -> tuple[Mapping[str, Any], ...]:

@@ -12,12 +12,13 @@ from adp.rollouts.collecting.episode import run_episode
 from adp.rollouts.collecting.limits import Limits
 from adp.rollouts.collecting.recorder import ENVIRONMENT, INFRASTRUCTURE, About, Recorder
 from adp.rollouts.environment import AsyncEnvironment, Environment
-from adp.rollouts.evolving.asking import JUDGE, Asking, GaveUpError, seed_of
+from adp.rollouts.evolving.asking import JUDGE, Asking, GaveUpError
 from adp.rollouts.evolving.continuing import Continuing
 from adp.rollouts.evolving.correctness import Correctness, judge_trajectory
 from adp.rollouts.evolving.lineage import NOT_MADE, UNCHANGED, Derivation, hint_of, mark, note_kept
 from adp.rollouts.evolving.operator import Change, Operator, ParentRun, UnchangedError
 from adp.rollouts.evolving.settings import EvolveSettings
+from adp.rollouts.judging.answers import seed_of
 from adp.rollouts.plugin_errors import error_text, stops
 from adp.rollouts.policy import Policy
 from adp_schema.errors import MissingExtraError, UsageError

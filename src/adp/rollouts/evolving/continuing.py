@@ -8,10 +8,11 @@ from typing import Any
 
 from adp.rollouts.collecting.actor import Acted, Actor, ActorView, Reflection
 from adp.rollouts.collecting.episode import turn_seed
-from adp.rollouts.evolving.asking import POLICY, Asking, no_answer
+from adp.rollouts.evolving.asking import POLICY, Asking
 from adp.rollouts.evolving.prompts import prompt
 from adp.rollouts.evolving.tagged_turns import turn_of_tags
 from adp.rollouts.evolving.written_steps import fitted
+from adp.rollouts.judging.answers import no_answer
 from adp.rollouts.policy import AgentLimitError, InfrastructureError, Request
 from adp.rollouts.turns import Turn
 

@@ -24,8 +24,10 @@ from adp.core.answers.formulas import math_equal
 from adp.core.answers.hendrycks import is_equiv
 from adp.core.answers.words import overlap_f1
 from adp.rollouts.answer_match import references_of, same_answer
-from adp.rollouts.evolving.asking import JUDGE, Asking, GaveUpError, UnreadableError
+from adp.rollouts.evolving.asking import JUDGE, Asking, GaveUpError
 from adp.rollouts.evolving.settings import Rule
+from adp.rollouts.judging.answers import UnreadableError
+from adp.rollouts.judging.words import last_line
 from adp.rollouts.task_sources import answer_rule
 from adp.rollouts.turns import is_success
 from adp_schema.model import Task, Trajectory
@@ -127,11 +129,10 @@ def read_verdict(text: str) -> bool:
     Raises:
         UnreadableError: it is neither.
     """
-    lines = [line for line in text.splitlines() if line.strip()]
-    match = _WORD.fullmatch(lines[-1]) if lines else None
-    if match is None:
+    word = last_line(text, _WORD)
+    if word is None:
         raise UnreadableError("neither Correct nor Incorrect")
-    return match[1].lower() == "correct"
+    return word.lower() == "correct"
 
 
 def same_formula(answer: str, reference: str) -> bool:

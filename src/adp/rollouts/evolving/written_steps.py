@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from adp.rendering.arguments import object_of
-from adp.rollouts.evolving.asking import UnreadableError
+from adp.rollouts.judging.answers import UnreadableError
 from adp.rollouts.turns import Call, Tool, Turn
 
 _BLOCK = re.compile(r"<(thought|call|search|python|answer)>(.*?)</\1>", re.DOTALL)

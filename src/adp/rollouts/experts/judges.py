@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from adp.rollouts.experts.history import ActionResult
+from adp.rollouts.judging.words import concluded
 from adp.rollouts.policy import Policy, Request
 from adp.rollouts.turns import Turn
 
@@ -160,7 +160,6 @@ You write down the thought of an agent before its next action. It follows from w
 seen so far and from nothing else, it leads to that action, and it does not speak of an expert, a
 plan or a solution that was given. Two to four sentences. Write the thought alone.
 """
-_CONCLUSION = re.compile(r"\s*conclusion:\s*(yes|no)[.!]?\s*", re.IGNORECASE)
 
 
 def overseer_of(policy: Policy) -> Overseer:
@@ -208,10 +207,9 @@ def rewriter_of(policy: Policy) -> Rewriter:
 
 
 def verdict(text: str) -> bool | None:
-    """Read yes or no; None unless exactly one line concludes, and with one of the two words."""
-    lines = [line for line in text.splitlines() if "conclusion" in line.lower()]
-    match = _CONCLUSION.fullmatch(lines[0]) if len(lines) == 1 else None
-    return None if match is None else match[1].lower() == "yes"
+    """Read yes or no; None unless there is one conclusion, with one of the two words."""
+    word = concluded(text, ("yes", "no"))
+    return None if word is None else word == "yes"
 
 
 async def _say(policy: Policy, system: str, facts: Mapping[str, object], seed: int) -> str:

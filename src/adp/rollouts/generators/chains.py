@@ -16,7 +16,6 @@ from random import Random
 from typing import Any
 
 from adp.core.json_values import json_or_none
-from adp.rollouts.evolving.asking import seed_of
 from adp.rollouts.generators.carry_out import DraftRunner, made_calls
 from adp.rollouts.generators.drafts import (
     Candidate,
@@ -29,6 +28,7 @@ from adp.rollouts.generators.drafts import (
 from adp.rollouts.generators.synthetic import about, listed, refused, tool_name
 from adp.rollouts.generators.tool_graph import Edge, TrialCall, find_edges, read_edges
 from adp.rollouts.generators.values import ArgumentValues, parameters_of, properties_of
+from adp.rollouts.judging.answers import seed_of
 from adp.rollouts.turns import Result, Tool
 from adp_schema.errors import EmptyResultError
 from adp_schema.model import Trajectory

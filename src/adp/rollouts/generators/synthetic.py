@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import Any
 
-from adp.rollouts.evolving.asking import seed_of
 from adp.rollouts.generators.drafts import (
     Candidate,
     CandidateResult,
@@ -22,6 +21,7 @@ from adp.rollouts.generators.drafts import (
     spoken,
 )
 from adp.rollouts.generators.values import ArgumentValues
+from adp.rollouts.judging.answers import seed_of
 from adp.rollouts.turns import Tool
 
 PER_TOOL = 20

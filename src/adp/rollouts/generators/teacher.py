@@ -14,7 +14,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from adp.rollouts.evolving.asking import Asking, GaveUpError, UnreadableError, seed_of
+from adp.rollouts.evolving.asking import Asking, GaveUpError
 from adp.rollouts.generators.drafts import (
     Candidate,
     CandidateResult,
@@ -27,6 +27,7 @@ from adp.rollouts.generators.drafts import (
 from adp.rollouts.generators.make import UNREACHABLE
 from adp.rollouts.generators.synthetic import tool_name
 from adp.rollouts.generators.values import ArgumentValues
+from adp.rollouts.judging.answers import UnreadableError, seed_of
 from adp.rollouts.policy import Policy
 from adp.rollouts.turns import Tool
 from adp_schema.model import Step, Task, Trajectory

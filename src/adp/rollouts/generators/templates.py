@@ -19,7 +19,6 @@ from pydantic import Field, ValidationError, field_validator
 from adp.core.input_files import read_text
 from adp.core.yaml_text import parse_yaml
 from adp.rollouts.environment import Settings
-from adp.rollouts.evolving.asking import seed_of
 from adp.rollouts.generators.drafts import (
     Candidate,
     Draft,
@@ -31,6 +30,7 @@ from adp.rollouts.generators.drafts import (
 )
 from adp.rollouts.generators.synthetic import about, listed, refused, tool_name
 from adp.rollouts.generators.values import ArgumentValues, properties_of
+from adp.rollouts.judging.answers import seed_of
 from adp.rollouts.tools import plain
 from adp.rollouts.turns import Tool
 from adp_schema.errors import InputError, UsageError

@@ -131,11 +131,21 @@ def documents_of(content: bytes, limit: int) -> list[tuple[Document, float]]:
     results = []
     for number, item in enumerate(value[:limit]):
         score = scores[number] if number < len(scores) else None
-        results.append(_document(item, number, score))
+        results.append(read_document(item, number, score))
     return results
 
 
-def _document(item: Any, number: int, score: Any) -> tuple[Document, float]:
+def read_document(item: Any, number: int, score: Any) -> tuple[Document, float]:
+    """A document of an answer, and its score.
+
+    Args:
+        item: a text, or an object with the text as ``contents``, ``text``, ...
+        number: its place, for one without an id.
+        score: its score; None takes that of the object, else 0.
+
+    Raises:
+        InfrastructureError: it has no text.
+    """
     if isinstance(item, Mapping) and score is None:
         score = item.get("score")
     if isinstance(item, Mapping) and isinstance(item.get("document"), Mapping):

@@ -9,6 +9,7 @@ from adp.trainers.readers.llamafactory import is_llamafactory, read_llamafactory
 from adp.trainers.readers.mapping import MappedConfig, keep_to
 from adp.trainers.readers.playground import is_playground, read_playground
 from adp.trainers.readers.sage import is_sage, read_sage
+from adp.trainers.readers.sage_rl import is_sage_rl, read_sage_rl
 
 
 def read_foreign(given: Mapping[str, Any], method: str | None = None) -> MappedConfig | None:
@@ -30,6 +31,8 @@ def read_foreign(given: Mapping[str, Any], method: str | None = None) -> MappedC
         config = read_llamafactory(given, method)
     elif is_sage(given):
         config = read_sage(given)
+    elif is_sage_rl(given):
+        config = read_sage_rl(given)
     else:
         return None
     keep_to(config, method or config.plain.get("method") or "sft")

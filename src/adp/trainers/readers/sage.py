@@ -16,7 +16,14 @@ from adp.trainers.readers.mapping import (
     translate,
 )
 
-_CURATION = "data are chosen by a recipe of adp curate (ops coreset, mix, replay)"
+SELECTION = (
+    *("task_weights", "max_train_samples", "use_coreset_selection", "coreset_target_size"),
+    *("coreset_strategy", "coreset_metric_key", "use_online_continual"),
+    *("continual_buffer_size", "continual_replay_ratio"),
+)
+"""Settings that select, mix and replay data: ops of a recipe (`adp.workflows.loop.sage`)."""
+
+_CURATION = "adp loop with this file selects, mixes and replays, and then trains"
 _DATA = "data sets are stores here: data.store and data.eval_store name them"
 
 

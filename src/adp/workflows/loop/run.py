@@ -27,6 +27,7 @@ from typing import Any
 
 from adp.core.extras import need
 from adp.core.progress import Progress, Silent
+from adp.rollouts.plugin_errors import error_text
 from adp.stores.locks import holding
 from adp.trainers.config import TINY, TinySection
 from adp.version import __version__
@@ -55,8 +56,8 @@ class StageNews:
     Attributes:
         key: ``round-1.train``.
         kind: what it does.
-        what: ``begins``, ``done`` or ``done before``.
-        line: what it brought.
+        what: ``begins``, ``done``, ``done before`` or ``failed``.
+        line: what it brought, or why it failed.
         seconds: how long it took.
     """
 
@@ -81,6 +82,7 @@ class LoopOptions:
         redo: do these stages again, and after them those whose inputs changed.
         watch: told about stages.
         progress: told how far a stage is.
+        keep_going: go past a stage that fails, and those that need it; `watch` is told why.
     """
 
     only: str | None = None
@@ -88,6 +90,7 @@ class LoopOptions:
     redo: Collection[str] = ()
     watch: Watch = lambda news: None
     progress: Progress = field(default_factory=Silent)
+    keep_going: bool = False
 
 
 def run_loop(
@@ -147,6 +150,7 @@ class _Run:
     options: LoopOptions
     chosen: list[LoopStage]
     done: dict[str, StageRecord] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
     _files: GivenFiles = field(default_factory=GivenFiles)
 
     def run(self) -> list[StageRecord]:
@@ -157,7 +161,7 @@ class _Run:
         for stage in self.plan.stages:
             record = read_record(self.root, stage.key)
             if stage in self.chosen:
-                record = self._stage(stage, record, base)
+                record = self._tried(stage, record, base)
             if record is not None and record.done and not record.stale:
                 self.done[stage.key] = record
         self._write_ledger()
@@ -214,6 +218,24 @@ class _Run:
                 build_tiny(staged, TinySection(seed=self.plan.file.seed))
             staged.rename(folder)
         return model_hash(folder)
+
+    def _tried(self, stage: LoopStage, record: StageRecord | None, base: str) -> StageRecord | None:
+        """Do a stage; with `keep_going`, None when it or one that it needs fails."""
+        if not self.options.keep_going:
+            return self._stage(stage, record, base)
+        reasons = [self.failed[key] for key in stage.inputs if key in self.failed]
+        if not reasons:
+            try:
+                return self._stage(stage, record, base)
+            except OutputExistsError:  # the call asks for something else than what was begun
+                raise
+            except AdpError as error:
+                reasons = [str(error)]
+            except Exception as error:  # of a library that trains or acts
+                reasons = [f"{stage.key}: {error_text(error)}"]
+        self.failed[stage.key] = reasons[0]
+        self.options.watch(StageNews(stage.key, stage.kind.name, "failed", reasons[0]))
+        return None
 
     # ---- one stage ------------------------------------------------------------------------
 

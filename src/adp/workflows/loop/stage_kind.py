@@ -99,7 +99,11 @@ class StageContext:
         if _MADE.match(text):
             return text
         place = self.here / text
-        return str(place) if text and "://" not in text and place.exists() else text
+        try:
+            there = bool(text) and "://" not in text and place.exists()
+        except (OSError, ValueError):  # too long for a name, or a null character in it
+            there = False
+        return str(place) if there else text
 
 
 def given_spec(text: str, context: StageContext) -> str:

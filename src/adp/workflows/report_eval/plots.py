@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adp.eval.scorer import Figure
@@ -17,8 +16,10 @@ from adp.workflows.report_page.drawing import (
     PERCENTS,
     SERIES,
     Bar,
+    Dot,
     Plot,
     bar_plot,
+    dot_plot,
     draw_plot,
     lying,
     run_legend,
@@ -30,20 +31,6 @@ from adp.workflows.report_page.words import percent, short_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-LINES = 30
-"""Lines of a plot with dots."""
-
-
-@dataclass(frozen=True)
-class _Dot:
-    """A figure in a plot: its line, its run, and where it lies."""
-
-    line: str
-    series: int
-    value: float
-    low: float | None
-    high: float | None
 
 
 def draw(evaluation: Evaluation) -> dict[str, Plot]:
@@ -80,19 +67,19 @@ def draw(evaluation: Evaluation) -> dict[str, Plot]:
     return {key: plot for key, plot in plots.items() if plot is not None}
 
 
-def _dots(line: str | None, series: int, figure: Figure) -> Iterator[_Dot]:
+def _dots(line: str | None, series: int, figure: Figure) -> Iterator[Dot]:
     """The dot of a figure, if it has a value."""
     if figure.value is not None:
-        yield _Dot(short_label(line), series, figure.value, figure.low, figure.high)
+        yield Dot(short_label(line), series, figure.value, figure.low, figure.high)
 
 
 def _success(runs: Sequence[EvaluatedRun]) -> Plot | None:
     dots = [dot for place, run in enumerate(runs) for dot in _dots(run.name, place, run.success)]
     text = "; ".join(f"{dot.line} {percent(dot.value)}" for dot in dots[:5])
-    return _dot_plot(f"Success: {text}", dots, "success, with 95 % interval", [])
+    return dot_plot(f"Success: {text}", dots, "success, with 95 % interval", [])
 
 
-def _score_dots(runs: Sequence[EvaluatedRun]) -> list[_Dot]:
+def _score_dots(runs: Sequence[EvaluatedRun]) -> list[Dot]:
     """Shares; other figures have scales of their own."""
     lines = _lines(
         (scorer.label, figure.name)
@@ -100,7 +87,7 @@ def _score_dots(runs: Sequence[EvaluatedRun]) -> list[_Dot]:
         for scorer in run.scorers
         for figure in scorer.figures
     )
-    dots: list[_Dot] = []
+    dots: list[Dot] = []
     for place, run in enumerate(runs):
         for scorer in run.scorers:
             for figure in scorer.figures:
@@ -124,7 +111,7 @@ def _unit(figure: Figure) -> bool:
     return not figure.amount and all(0 <= end <= 1 for end in ends if end is not None)
 
 
-def _shares(title: str, dots: Sequence[_Dot], names: Sequence[str]) -> Plot | None:
+def _shares(title: str, dots: Sequence[Dot], names: Sequence[str]) -> Plot | None:
     lines = dict.fromkeys(dot.line for dot in dots)
     if not lines:
         return None
@@ -133,52 +120,7 @@ def _shares(title: str, dots: Sequence[_Dot], names: Sequence[str]) -> Plot | No
         for line in list(lines)[:5]
     ]
     words = f"{title[:1].lower()}{title[1:]}, with 95 % interval"
-    return _dot_plot(f"{title}: {'; '.join(shown)}", dots, words, names if len(names) > 1 else [])
-
-
-def _dot_plot(
-    alt: str, dots: Sequence[_Dot], below: str, names: Sequence[str], *, shares: bool = True
-) -> Plot | None:
-    """A line for each figure, with a dot and an interval for each run.
-
-    Args:
-        alt: the plot in words.
-        dots: the dots.
-        below: what stands below the axis.
-        names: the runs, for the legend; without them there is one run.
-        shares: whether the axis is 0 to 100 %; else it is around 0, as differences are.
-    """
-    if not dots:
-        return None
-    lines = list(dict.fromkeys(dot.line for dot in dots))[:LINES]
-    used = sorted({dot.series for dot in dots}) if names else []
-    gap, scale = 0.62 / max(len(used), 1), 100 if shares else 1
-
-    def paint(axes: Axes) -> None:
-        if not shares:
-            axes.axvline(0, color=MUTED, linewidth=1)
-        for dot in dots:
-            if dot.line not in lines:
-                continue
-            place: float = lines.index(dot.line)
-            if used:
-                place += (used.index(dot.series) - (len(used) - 1) / 2) * gap
-            colour = SERIES[dot.series % len(SERIES)] if used else SERIES[0]
-            if dot.low is not None and dot.high is not None:
-                ends = [scale * dot.low, scale * dot.high]
-                axes.plot(ends, [place, place], color=colour, linewidth=2.4, alpha=0.5)
-            axes.plot([scale * dot.value], [place], "o", color=colour, markersize=6)
-        lying(axes, lines)
-        if shares:
-            axes.set_xlim(-4, 104)
-            axes.set_xticks(*PERCENTS, **font(10))
-        else:
-            small_ticks(axes.xaxis)
-        axes.set_xlabel(below, color=MUTED, **font(10))
-        run_legend(axes, [(names[item], item) for item in used])
-
-    of_a_line = 20 if shares and len(used) < 2 else 8 + 11 * len(used)
-    return draw_plot(alt, paint, height=62 + of_a_line * len(lines) + 17 * len(used))
+    return dot_plot(f"{title}: {'; '.join(shown)}", dots, words, names if len(names) > 1 else [])
 
 
 def _differences(evaluation: Evaluation) -> Plot | None:
@@ -186,7 +128,7 @@ def _differences(evaluation: Evaluation) -> Plot | None:
     numbers = {run.name: place for place, run in enumerate(evaluation.runs)}
     lines = _lines((item.scorer, item.metric) for item in evaluation.comparisons)
     same = unchanged(evaluation.comparisons)
-    dots: list[_Dot] = []
+    dots: list[Dot] = []
     for comparison in evaluation.comparisons:
         figure = comparison.difference.figure
         wide = any(abs(end or 0) > 1 for end in (figure.value, figure.low, figure.high))
@@ -197,7 +139,7 @@ def _differences(evaluation: Evaluation) -> Plot | None:
     alt = "; ".join(f"{dot.line} {dot.value:+.3f}" for dot in dots[:5])
     below = "difference to the baseline, with 95 % interval"
     names = [run.name for run in evaluation.runs]
-    return _dot_plot(f"Differences to the baseline: {alt}", dots, below, names, shares=False)
+    return dot_plot(f"Differences to the baseline: {alt}", dots, below, names, shares=False)
 
 
 def _passes(runs: Sequence[EvaluatedRun]) -> Plot | None:

@@ -44,6 +44,9 @@ PERCENTS = ([0, 25, 50, 75, 100], ["0 %", "25 %", "50 %", "75 %", "100 %"])
 BARS, LABEL = 20, 26
 """Bars of a plot, characters of a label."""
 
+LINES = 30
+"""Lines of a plot with dots."""
+
 
 @dataclass(frozen=True)
 class Plot:
@@ -96,6 +99,62 @@ def bar_plot(title: str, bars: Sequence[Bar], unit: str, part: str = "") -> Plot
         for bar in shown[:5]
     )
     return draw_plot(f"{title}: {text}", paint, height=58 + 19 * len(shown))
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A figure in a plot: its line, its run, and where it lies."""
+
+    line: str
+    series: int
+    value: float
+    low: float | None
+    high: float | None
+
+
+def dot_plot(
+    alt: str, dots: Sequence[Dot], below: str, names: Sequence[str], *, shares: bool = True
+) -> Plot | None:
+    """A line for each figure, with a dot and an interval for each run.
+
+    Args:
+        alt: the plot in words.
+        dots: the dots.
+        below: what stands below the axis.
+        names: the runs, for the legend; without them there is one run.
+        shares: whether the axis is 0 to 100 %; else it is around 0, as differences are.
+    """
+    if not dots:
+        return None
+    lines = list(dict.fromkeys(dot.line for dot in dots))[:LINES]
+    used = sorted({dot.series for dot in dots}) if names else []
+    gap, scale = 0.62 / max(len(used), 1), 100 if shares else 1
+
+    def paint(axes: Axes) -> None:
+        if not shares:
+            axes.axvline(0, color=MUTED, linewidth=1)
+        for dot in dots:
+            if dot.line not in lines:
+                continue
+            place: float = lines.index(dot.line)
+            if used:
+                place += (used.index(dot.series) - (len(used) - 1) / 2) * gap
+            colour = SERIES[dot.series % len(SERIES)] if used else SERIES[0]
+            if dot.low is not None and dot.high is not None:
+                ends = [scale * dot.low, scale * dot.high]
+                axes.plot(ends, [place, place], color=colour, linewidth=2.4, alpha=0.5)
+            axes.plot([scale * dot.value], [place], "o", color=colour, markersize=6)
+        lying(axes, lines)
+        if shares:
+            axes.set_xlim(-4, 104)
+            axes.set_xticks(*PERCENTS, **font(10))
+        else:
+            small_ticks(axes.xaxis)
+        axes.set_xlabel(below, color=MUTED, **font(10))
+        run_legend(axes, [(names[item], item) for item in used])
+
+    of_a_line = 20 if shares and len(used) < 2 else 8 + 11 * len(used)
+    return draw_plot(alt, paint, height=62 + of_a_line * len(lines) + 17 * len(used))
 
 
 def tools_plot(tools: Iterable[tuple[str | None, int, int, int]]) -> Plot | None:

@@ -7,6 +7,11 @@ the loss.
 
 from __future__ import annotations
 
+from adp.workflows.sage.capability import (
+    AgentCapabilityEvaluator,
+    CapabilityReport,
+    CapabilityScore,
+)
 from adp.workflows.sage.collecting import (
     CollectorConfig,
     TrajectoryCollector,
@@ -14,7 +19,16 @@ from adp.workflows.sage.collecting import (
 )
 from adp.workflows.sage.continual import OnlineContinualLearner
 from adp.workflows.sage.conversion import SFTConversionConfig, TrajectoryToSFTConverter
+from adp.workflows.sage.methods import MethodConfig, MethodRegistry
 from adp.workflows.sage.mixing import MixerConfig, MultiTaskMixer, TaskSample
+from adp.workflows.sage.selection import CoresetSelector
+from adp.workflows.sage.training import (
+    AgentSFTConfig,
+    AgentSFTTrainer,
+    EvalResult,
+    RLTrainingConfig,
+    TrainingResult,
+)
 from adp.workflows.sage.trajectories import (
     AgentTrajectory,
     TrajectoryFilter,
@@ -23,13 +37,24 @@ from adp.workflows.sage.trajectories import (
 )
 
 __all__ = [
+    "AgentCapabilityEvaluator",
+    "AgentSFTConfig",
+    "AgentSFTTrainer",
     "AgentTrajectory",
+    "CapabilityReport",
+    "CapabilityScore",
     "CollectorConfig",
+    "CoresetSelector",
+    "EvalResult",
+    "MethodConfig",
+    "MethodRegistry",
     "MixerConfig",
     "MultiTaskMixer",
     "OnlineContinualLearner",
+    "RLTrainingConfig",
     "SFTConversionConfig",
     "TaskSample",
+    "TrainingResult",
     "TrajectoryCollector",
     "TrajectoryFilter",
     "TrajectoryStep",

@@ -6,7 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from adp.curation.ops.replay.reservoir import reservoir
+from adp.core.reservoir import reservoir
 from adp_schema.errors import UsageError
 
 

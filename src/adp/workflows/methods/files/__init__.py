@@ -1,0 +1,1 @@
+"""The methods that come with this package, a YAML file each."""
