@@ -26,7 +26,7 @@ SHORT = {
     "training.optim": "adamw_torch",
     "report.tensorboard": "false",
     "data.workers": 1,
-    "data.make.count": 8,
+    "data.make.count": 20,
     "data.make.test_count": 2,
     "data.make.max_tokens": 8,
     "data.make.file": ROWS,
