@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tests.hub.server import LocalHub
 
 TOUR = ROOT / "docs" / "tour.md"
+TINY_TOOL_USE = ROOT / "docs" / "coming-from-tiny-tool-use.md"
 
 
 def agree(page: Path, folder: Path, environment: dict[str, str] | None = None) -> None:
@@ -35,6 +36,13 @@ def test_the_readme(tmp_path):
 def test_the_tour(tmp_path):
     pytest.importorskip("trl")
     agree(TOUR, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.train
+def test_every_command_for_tiny_tool_use(tmp_path):
+    pytest.importorskip("trl")
+    agree(TINY_TOOL_USE, tmp_path)
 
 
 @pytest.mark.slow

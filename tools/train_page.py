@@ -102,7 +102,7 @@ _TRIES: tuple[Any, ...] = (True, 4, 0.5, "full", "fa2", "ds_z3_config.json", "a"
 def _tried(name: str, rule: Target) -> str:
     """Where a converted value goes, found by converting some."""
     results: dict[str, None] = {}
-    given = {"stage": "kto", "use_lora_plus": True, "model.name": "m"}
+    given = {"stage": "kto", "use_lora_plus": True, "model.name": "m", "data.strategy": "a"}
     for value in _TRIES:
         try:
             assert rule.convert is not None

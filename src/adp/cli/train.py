@@ -11,6 +11,7 @@ import typer
 from adp.cli.mapped_text import mapped_facts, say_mapped
 from adp.cli.push_model import push_run
 from adp.cli.text import epilog, print_json, progress_bar, say
+from adp.cli.train_made import made_data, try_made
 from adp.cli.train_report import say_done, say_plan
 from adp.trainers.config import ABSENT
 from adp.trainers.config_file import read_config
@@ -258,6 +259,10 @@ def _train(
     target = out or config.output_dir
     if target is None and not dry_run:
         raise UsageError("say where the result goes: -o OUT; or only look: --dry-run")
+    made = made_data(config, other, target, switches[:3])
+    if made is None:
+        return None
+    config = made
     with (
         progress_bar("preparing", quiet=as_json) as progress,
         progress_bar("training", "steps", quiet=as_json) as steps,
@@ -287,6 +292,7 @@ def _train(
         print_json({**(done.record or {}), **mapped_facts(other)})
     else:
         say_done(done, str(target))
+    try_made(config, str(target), as_json=as_json)
     if repo is not None:
         _push(str(target), repo, public=pushed[1], quiet=as_json)
 

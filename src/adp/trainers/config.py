@@ -21,6 +21,7 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from adp.rendering.options import RenderOptions
+from adp.trainers.config_data import DataSection
 from adp.trainers.config_methods import (
     DistillSection,
     DpoSection,
@@ -28,7 +29,6 @@ from adp.trainers.config_methods import (
     KtoSection,
     RewardSection,
 )
-from adp.trainers.config_replay import ReplaySection
 from adp.trainers.config_run import (
     EvaluateSection,
     LaunchSection,
@@ -113,30 +113,6 @@ class ModelSection(ConfigSection):
     """How layers are spread over devices."""
     tiny: TinySection = Field(default_factory=made(TinySection))
     """Shape of tiny."""
-
-
-class DataSection(ConfigSection):
-    """Stores, and which of their trajectories."""
-
-    store: str | None = None
-    """The store; relative to the configuration. Paths and URLs."""
-    splits: tuple[str, ...] | None = None
-    """Only trajectories of these splits; null: all."""
-    eval_store: str | None = None
-    """A store to measure the loss on."""
-    eval_splits: tuple[str, ...] | None = None
-    """Splits to measure the loss on; of eval_store, or without it of the store."""
-    eval_share: float = Field(default=0.0, ge=0, lt=1)
-    """Share of the trajectories to measure the loss on, when there is no eval_store. Chosen by
-    the hash of the task, so that no task is on both sides."""
-    max_rows: int | None = Field(default=None, ge=1)
-    """Train on so many rows at most, chosen by the seed."""
-    replay: ReplaySection | None = None
-    """SFT: rows of an earlier training, mixed into each step; null: none."""
-    trained_tokens: int | None = Field(default=None, ge=1)
-    """SFT: train on so many tokens under the loss, to half a row, in place of epochs and steps."""
-    workers: int | None = Field(default=None, ge=1)
-    """Processes that render; null: one a core."""
 
 
 class LoraSection(ConfigSection):
@@ -378,6 +354,8 @@ class TrainConfig(ConfigSection):
         for section, names in {"data": ("store", "eval_store", "workers")}.items():
             for name in names:
                 del plain[section][name]
+        if plain["data"]["make"] is None:
+            del plain["data"]["make"]  # runs of earlier versions keep their hash
         replay = plain["data"].pop("replay")
         if replay is not None:
             plain["replay"] = {**replay, "store": None}

@@ -115,6 +115,7 @@ def _anchor(plain: dict[str, Any], folder: Path) -> None:
     for key in ("store", "eval_store"):
         if isinstance(data, dict) and isinstance(data.get(key), str):
             data[key] = _joined(folder, data[key])
+    _anchor_make(data.get("make") if isinstance(data, dict) else None, folder)
     replay = data.get("replay") if isinstance(data, dict) else None
     if isinstance(replay, dict) and isinstance(replay.get("store"), str):
         replay["store"] = _joined(folder, replay["store"])
@@ -139,6 +140,20 @@ def _anchor(plain: dict[str, Any], folder: Path) -> None:
     value = distill.get(key) if isinstance(distill, dict) else None
     if isinstance(value, str) and value != TINY and (folder / value).is_dir():
         plain["distill"][key] = _joined(folder, value)
+
+
+def _anchor_make(make: Any, folder: Path) -> None:
+    """Files that data are made of: as they stand in the section, and beside its tools."""
+    if not isinstance(make, dict):
+        return
+    named = [(make, ("file", "test_cases"))]
+    tools = make.get("tools")
+    for tool in tools if isinstance(tools, list | tuple) else ():
+        named += [(tool, ("corpus", "folder"))] if isinstance(tool, dict) else []
+    for values, keys in named:
+        for key in keys:
+            if isinstance(values.get(key), str):
+                values[key] = _joined(folder, values[key])
 
 
 def _anchor_tasks(grpo: Any, folder: Path) -> None:

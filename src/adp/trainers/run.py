@@ -10,6 +10,7 @@ OUT/
   best/                the model that did best
   checkpoints/         to go on from
   rollouts/            episodes of a training in an environment, as a store
+  data/                what was made to train on, by data.make
   base/                the model ``tiny``, when it was trained
   work/                rows and job of a run that is under way
 """
@@ -57,6 +58,9 @@ from adp.trainers.training_process import (
 from adp_schema.errors import AdpError, OutputExistsError, UsageError
 from adp_schema.manifest import write_atomic
 from adp_schema.scratch import ScratchFolder
+
+DATA = "data"
+"""Folder of the data that were made for a run."""
 
 
 @dataclass
@@ -194,7 +198,7 @@ def _train(config: TrainConfig, out: Path, options: TrainOptions, progress: Prog
             check_drops(plan.dropped, plan.notes)
     except AdpError:
         if not options.resume:
-            shutil.rmtree(out)
+            shutil.rmtree(out if not (out / DATA).exists() else work)
         raise
     if config.is_tiny and not (out / "base").exists():
         shutil.copytree(work / ROWS / "base", out / "base")
@@ -247,7 +251,8 @@ def _check_out(config: TrainConfig, out: Path, options: TrainOptions) -> None:
     """Check that the folder is new, or holds the run that is to be resumed."""
     # A run that was killed at its very beginning left no more than these.
     first = {out / WORK, out / WORK / f"{JOB}.tmp"}
-    if not out.exists() or (not set(out.iterdir()) - first and set(out.rglob("*")) <= first):
+    there = set(out.iterdir()) - {out / DATA} if out.exists() else set()
+    if not there - first and set((out / WORK).glob("*")) <= first:
         return
     if not options.resume:
         hint = "; --resume goes on with the run that it holds" if (out / WORK).exists() else ""
@@ -331,4 +336,4 @@ def _steps(config: TrainConfig, sequences: int) -> int:
     return math.ceil(training.num_train_epochs * updates)
 
 
-__all__ = ["CHECKPOINTS", "TrainOptions", "Trained", "last_checkpoint", "plan_run", "train"]
+__all__ = ["CHECKPOINTS", "DATA", "TrainOptions", "Trained", "last_checkpoint", "plan_run", "train"]

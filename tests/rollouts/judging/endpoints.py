@@ -9,9 +9,9 @@ from adp.rollouts.judging.settings import JudgeSettings, judge_of
 from tests.rollouts.policies.chat_server import message, serving
 
 
-def judge_at(server, **settings):
-    """A judge that asks a server, without long waits."""
-    spec = f"openai:model=m,base_url={server.url},retries=1,first_wait=0,timeout=0.5"
+def judge_at(server, timeout=30, **settings):
+    """A judge that asks a server, without long waits between its requests."""
+    spec = f"openai:model=m,base_url={server.url},retries=1,first_wait=0,timeout={timeout}"
     return judge_of(JudgeSettings(policy=spec, **settings))
 
 

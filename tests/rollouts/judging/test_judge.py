@@ -42,7 +42,7 @@ def test_answers_of_an_endpoint(first, second, label, reason):
         return second if again else first
 
     with answering(reply) as server:
-        judge = judge_at(server)
+        judge = judge_at(server, 0.5 if reason == "no answer: timeout" else 30)
         (given,) = judge.ask(BINARY.question("[task] 1 + 1"))
         judge.close()
     assert given.label == label

@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from adp.trainers.readers.mapping import MappedConfig, Target, flat, given_only, put, translate
+from adp.trainers.config_make import TOOLBENCH_FILE
+from adp.trainers.readers.mapping import (
+    Convert,
+    MappedConfig,
+    Target,
+    flat,
+    given_only,
+    put,
+    translate,
+)
 from adp_schema.errors import UsageError
 
-_DATA = "it makes its own data; here data.store names a store that adp convert or curate wrote"
+_CASES = 10
+"""Cases of the example file of Tiny Tool Use."""
 _METHODS = {"sft": "sft", "dpo": "dpo", "teacher_mode": "sft"}
 
 
@@ -30,6 +40,33 @@ def _device_map(value: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _share(value: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"data.eval_share": round(1 - value, 6)} if value is not None and value < 1 else {}
+
+
+def _strategy(value: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    made = {} if value is None else {"data.make.strategy": value}
+    if value == "toolbench" and given.get("data.generation_type") == "real":
+        made["data.make.file"] = TOOLBENCH_FILE
+    return made
+
+
+def _of_made(path: str) -> Convert:
+    """A setting of the data that are made; nothing where no data are."""
+
+    def convert(value: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        asked = given.get("data.strategy") is not None and value not in (None, {}, [])
+        return {path: value} if asked else {}
+
+    return convert
+
+
+def _samples(value: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    if value is None:
+        return {}
+    return {"data.max_rows": value, **_of_made("data.make.count")(value, given)}
+
+
+def _evaluation(value: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    return _of_made("data.make.test_count")(_CASES if value else None, given)
 
 
 def _tokenizer(value: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -69,12 +106,24 @@ RULES: dict[str, Target] = {
     "training.beta": Target("dpo.beta"),
     "training.seed": Target("", "", given_only("training.seed")),
     **{f"training.{name}": Target(f"training.{name}") for name in _PLAIN},
-    "data.max_samples": Target("data.max_rows"),
+    "data.max_samples": Target("", "", _samples),
     "data.train_split": Target("", "", _share, off="all of it is trained on"),
-    "data.strategy": Target("", _DATA),
-    "data.generation_type": Target("", _DATA),
-    "tools": Target("", "tools are in the store, as the model saw them"),
-    "evaluation": Target("", "scores of calls are no part of the training"),
+    "data.strategy": Target("", "when no store is named", _strategy, off="a store is named"),
+    "data.generation_type": Target(
+        "", "", _of_made("data.make.generation_type"), off="data.strategy alone needs it"
+    ),
+    "tools": Target(
+        "",
+        "a store that is named has its own",
+        _of_made("data.make.tools"),
+        off="tools are in the store, as the model saw them",
+    ),
+    "evaluation": Target(
+        "",
+        "the figures of evaluation_results.json, all of them, after the training",
+        _evaluation,
+        off="scores of calls are no part of the training",
+    ),
     "tensorboard.enabled": Target("report.tensorboard"),
     "tensorboard.log_dir": Target("", "events lie in the output"),
     "seed": Target("training.seed"),
