@@ -269,7 +269,7 @@ def candidates(pool: Pool) -> Iterator[Candidate]:
     order = branches.select("parent_seq", "parent_step", "seq", "trajectory_id")
     for parent, step, seq, branch_id in order.sort(order.columns, nulls_last=True).iter_rows():
         root = _root(seq, parents)
-        if root not in members:
+        if root is None or root not in members:
             continue
         executed = _taken(steps.get((parent, step)), names[parent], step, ends.get(parent))
         alternate = _taken(steps.get((seq, step)), branch_id, step, ends.get(seq))
