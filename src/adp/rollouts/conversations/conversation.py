@@ -87,7 +87,7 @@ class _Talk(RunningEpisode):
 
     def tools(self) -> Sequence[Tool]:
         """The tools on offer now."""
-        return list(self._environment.tools())
+        return list(self.environment.tools())
 
     @property
     def steps(self) -> int:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from adp.rollouts.collecting.branching.group import branch_alone
+from adp.rollouts.collecting.recorder import branch_alone
 from adp.stores.locks import holding
 from adp.stores.transcript import as_json
 from adp_schema.errors import IdTakenError
