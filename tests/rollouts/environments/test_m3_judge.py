@@ -46,8 +46,8 @@ def test_answers_in_other_words_are_right(rubric, right, wrong):
         labels, verdict = played(server, "About a dozen.", "Lovelace", rubric=rubric)
         assert labels == [(category.MATCH,)] * 2
         assert (verdict.success, verdict.reward, verdict.rewards) == (True, 1.0, {"turns_right": 1})
-        said = verdict.judge["judgements"]
-        assert [item["label"] for item in said] == [right, right]
+        judgements = verdict.judge["judgements"]
+        assert [item["label"] for item in judgements] == [right, right]
         labels, verdict = played(server, "About a dozen.", "Grace", rubric=rubric)
         assert labels[1] == (category.NO_MATCH,)
         assert (verdict.success, verdict.rewards) == (False, {"turns_right": 0.5})

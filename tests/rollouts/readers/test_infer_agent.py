@@ -187,8 +187,8 @@ def test_without_a_data_base_documents_are_those_of_the_recording(provider, db, 
 
 def test_documents_come_from_the_data_base_that_is_named(tmp_path):
     (tmp_path / "es_cert").write_text("")
-    found = Provider(SIGNED.variables, find=lambda name: tmp_path / name)
-    spec = read(found).plain["env"]["retrieve"]
+    provider = Provider(SIGNED.variables, find=lambda name: tmp_path / name)
+    spec = read(provider).plain["env"]["retrieve"]
     assert spec == {
         "name": "retrieve_documents", "retriever": "elasticsearch", "retriever_url": "https://h",
         "retriever_user_env": "ES_USERNAME", "retriever_password_env": "ES_PASSWORD",
@@ -202,26 +202,29 @@ def test_documents_come_from_the_data_base_that_is_named(tmp_path):
 
 def test_calls_go_to_the_server_whose_document_is_there(tmp_path):
     (tmp_path / "api.json").write_text("{}")
-    found = Provider(URL, find=lambda name: tmp_path / name)
+    provider = Provider(URL, find=lambda name: tmp_path / name)
     api = {"end_point": "http://127.0.0.1:8000", "document": "api.json"}
     spec = {"name": "openapi", "file": str(tmp_path / "api.json")}
-    assert read(found, api_config=api).plain["env"]["api"] == {**spec, "server": api["end_point"]}
-    assert read(found, api_config={"end_point": "api.json"}).plain["env"]["api"] == spec
+    assert read(provider, api_config=api).plain["env"]["api"] == {
+        **spec,
+        "server": api["end_point"],
+    }
+    assert read(provider, api_config={"end_point": "api.json"}).plain["env"]["api"] == spec
     for api, words in (
         (SHIPPED["api_config"], "save its OpenAPI document"),
         ({"end_point": "127.0.0.1:8000"}, "neither an address"),
         (None, "names no server"),
     ):
-        config = read(found, api_config=api)
+        config = read(provider, api_config=api)
         assert "api" not in config.plain["env"]
         assert words in why(config, "api_config")
 
 
 @pytest.mark.parametrize("style", ["slot_filling", "selection"])
 def test_tools_over_tables(tmp_path, style):
-    found = Provider(SIGNED.variables, find=lambda name: tmp_path)
+    provider = Provider(SIGNED.variables, find=lambda name: tmp_path)
     api = {**SHIPPED["api_config"], "tables": "bird"}
-    env = read(found, expert_assist_mode=None, env_subdomain_mode=style, api_config=api).plain[
+    env = read(provider, expert_assist_mode=None, env_subdomain_mode=style, api_config=api).plain[
         "env"
     ]
     assert env["inner"] == {"name": "sql", "tables": str(tmp_path), "style": style}

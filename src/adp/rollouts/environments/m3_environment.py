@@ -298,8 +298,8 @@ class M3Environment:
         if self._judge is not None:
             return self._judge(self._question, gold.answer, turn.text)
         if self._model is not None:
-            right, said = self._model.ask(self._question, gold.answer, turn.text)
-            self._said = (*self._said, said)
+            right, judgement = self._model.ask(self._question, gold.answer, turn.text)
+            self._said = (*self._said, judgement)
             return right
         return same_answer(turn.text, gold.answer)
 
@@ -348,9 +348,9 @@ class M3Environment:
         total = max(len(self._gold), 1)
         last = self._verdicts[-1] if self._verdicts else None
         answered = category.MATCH in self.labels or category.NO_MATCH in self.labels
-        said = {"judgements": list(self._said)} if self._said else {}
+        evidence = {"judgements": list(self._said)} if self._said else {}
         if self._verdicts and None in self._verdicts:
-            return Verdict(judge={"reason": "an answer could not be judged", **said})
+            return Verdict(judge={"reason": "an answer could not be judged", **evidence})
         success = bool(last) and answered
         gold = self._gold[self._turn] if self._turn < len(self._gold) else None
         expected = self._fallback if self._must_refuse(gold) else gold and gold.answer
@@ -358,7 +358,7 @@ class M3Environment:
             success=success,
             reward=float(success),
             rewards={"turns_right": sum(map(bool, self._verdicts)) / total},
-            judge={"expected": expected, "found": trajectory.final_answer, **said},
+            judge={"expected": expected, "found": trajectory.final_answer, **evidence},
         )
 
     def fork(self) -> Self:
