@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from adp.rollouts.environment import ENVIRONMENTS
 from adp.rollouts.policy import POLICIES
-from adp.rollouts.spec import load, read_spec
+from adp.rollouts.spec import load, read_spec, spec_text
 from adp_schema.errors import InputError, UsageError
 
 
@@ -55,3 +57,23 @@ def test_what_is_wrong_with_a_setting(registry, text, message):
         load(registry, text)
     assert "Extra inputs" not in str(caught.value)
     assert "sk-1" not in str(caught.value)
+
+
+@given(
+    st.dictionaries(
+        st.from_regex(r"[a-z_]+", fullmatch=True).filter(lambda key: key != "name"),
+        st.recursive(
+            st.none()
+            | st.booleans()
+            | st.integers()
+            | st.text(st.characters(categories=["L", "N", "P", "Zs"])),
+            lambda child: (
+                st.lists(child)
+                | st.dictionaries(st.from_regex(r"[A-Za-z ,]+", fullmatch=True), child)
+            ),
+        ),
+        max_size=3,
+    )
+)
+def test_settings_on_one_line_are_read_as_they_were(settings):
+    assert read_spec(spec_text({"name": "m3", **settings})) == ("m3", settings)

@@ -16,6 +16,7 @@ from adp_schema.store import Store
 from tests.rollouts.environments.test_m3 import TURNS, tool
 from tests.rollouts.policies.chat_server import Handler, message, serving
 from tests.rollouts.readers.test_infer_agent import SHIPPED
+from tests.rollouts.searching.elastic_server import elastic_server
 
 WRONG = '<think>I try.</think><Action>{"name": "nothing", "arguments": {}}</Action>'
 COUNT = WRONG.replace("nothing", "count").replace("{}", '{"garden": "mill"}')
@@ -44,7 +45,10 @@ def say_as_agent(handler: Handler, body):
     """An agent that calls a tool of its own making once, and answers what it has read."""
     text = json.dumps(body["messages"])
     last = body["messages"][-1]["content"]
-    if "You watch an agent" in text or "You compare" in text:
+    if "You judge a run" in last:
+        right = last.rpartition("[final answer] ")[2].split("\n")[0]
+        reply = f"Conclusion: {'yes' if f'[reference answers] {right}' in last else 'no'}"
+    elif "You watch an agent" in text or "You compare" in text:
         reply = "Thought: no\nConclusion: no"
     elif "You write down the thought" in text:
         reply = "I follow what was seen."
@@ -96,6 +100,12 @@ def run(tmp_path, monkeypatch, cli):
     return call
 
 
+@pytest.fixture
+def elastic():
+    with elastic_server() as server:
+        yield server
+
+
 def trajectories(path):
     store = Store.open(str(path))
     table = store.scan("trajectories").sort("seq").collect()
@@ -116,6 +126,9 @@ def test_each_mode_is_collected_scored_and_written_as_m3_does(run, cli, tmp_path
         "informed": {"agent", "expert"},
     }[mode]  # fmt: skip
     assert bool(asked) == (mode != "ground_truth")
+    judged = ["You judge a run" in body["messages"][-1]["content"] for body in asked]
+    assert any(judged) == (mode != "ground_truth")
+    assert "ES_USERNAME and ES_PASSWORD are not both set" in result.output
     assert (len(table) > 3) == (mode == "informed")
     assert "api_config" in result.output
     again, asked = run("collect", "-o", "out", "--no-times", expert_assist_mode=mode)
@@ -136,6 +149,28 @@ def test_each_mode_is_collected_scored_and_written_as_m3_does(run, cli, tmp_path
         assert metadata["expert_assistance"]["mode"] == mode
     if mode == "informed":
         assert any(step["alternate_trace"] for step in steps)
+
+
+def test_documents_come_from_elasticsearch_where_it_is_named(run, elastic, tmp_path, monkeypatch):
+    for name in ("ES_USERNAME", "ES_PASSWORD"):
+        monkeypatch.setenv(name, "x")
+        monkeypatch.delenv(name)
+    (tmp_path / ".env").write_text("ES_USERNAME=me\nES_PASSWORD=topsecret\n")
+    host = f"http://127.0.0.1:{elastic.server_address[1]}"
+    db = {**SHIPPED["db_config"], "host_name": host}
+    result, _ = run("collect", "-o", "out", "--no-times", expert_assist_mode="ground_truth",
+                    db_config=db)  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert {path for path, _, _ in elastic.seen} == {"/dev/_search"}
+    _, headers, body = elastic.seen[0]
+    assert headers["Authorization"].startswith("Basic ")
+    expansion = {"model_id": ".elser_model_2", "model_text": "mill"}
+    assert body == {"query": {"text_expansion": {"ml.tokens": expansion}}, "size": 1}
+    seen = Store.open("out").scan("observations").collect()["text"].to_list()
+    assert seen.count("ToolCallSuccessful: text b") == 3
+    assert "topsecret" not in result.output
+    kept = [path for path in tmp_path.rglob("*") if path.is_file() and path.name != ".env"]
+    assert not any(b"topsecret" in path.read_bytes() for path in kept)
 
 
 def test_a_run_is_gone_on_with_at_an_instance(run, tmp_path):
@@ -164,7 +199,7 @@ def test_options_of_the_call_win(run):
         "collect", "-o", "out", "--policy", "expert", "--tasks", "test:1", expert_assist_mode=None
     )
     assert result.exit_code == 0, result.output
-    assert asked == []
+    assert {body["messages"][-1]["content"][:13] for body in asked} == {"You judge a r"}
     assert len(trajectories("out")[0]) == 1
 
 

@@ -216,6 +216,11 @@ CONTENT: dict[str, Any] = {"resume": "content"}
 is not gone on with when that has changed."""
 
 
+POLICY: dict[str, Any] = {"resume": "policy"}
+"""``json_schema_extra`` of a setting that names a policy: a run may be gone on with when that is
+reached elsewhere."""
+
+
 class Settings(OptionsModel):
     """Settings of an environment, a policy or a scorer; unknown names are refused."""
 

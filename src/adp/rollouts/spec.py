@@ -13,6 +13,7 @@ brackets, braces or quotes does not end a value.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from datetime import date
@@ -31,6 +32,7 @@ from adp_schema.errors import InputError, UsageError, unknown_name
 
 _NAMED = re.compile(r"[\w-]{2,}:[^/\\=]*=")
 _CODE = re.compile(rf"({CODE_NAME.pattern})(?:,(?P<rest>.*))?$", re.DOTALL)
+_PLAIN = re.compile(r"[\w./:@$%+-]+")
 _OPENING, _CLOSING, _QUOTES, _BEFORE_QUOTES = "([{", ")]}", "\"'", "=,([{:"
 
 
@@ -85,6 +87,22 @@ def read_spec(text: str) -> tuple[str, dict[str, Any]]:
             raise UsageError(f"'{part}' in '{text}' is not key=value")
         settings[key.strip()] = _value(value)
     return name.strip(), settings
+
+
+def spec_text(named: Mapping[str, Any]) -> str:
+    """A named thing with its settings on one line, as `read_spec` reads it.
+
+    Args:
+        named: ``name`` and settings beside it, which JSON can hold.
+    """
+    parts = [f"{key}={_written(value)}" for key, value in named.items() if key != "name"]
+    return f"{named['name']}:{','.join(parts)}" if parts else str(named["name"])
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, str) and _PLAIN.fullmatch(value) and _value(value) == value:
+        return value
+    return json.dumps(value, ensure_ascii=False)
 
 
 def split_named(given: Named) -> tuple[str, dict[str, Any]]:

@@ -16,8 +16,9 @@ from typing import Any
 from adp.converters.run import convert
 from adp.core.config_mapping import MappedConfig
 from adp.core.input_files import read_text
-from adp.rollouts.readers.infer_agent import Provider, is_infer_agent, read_infer_agent
-from adp.rollouts.spec import Named
+from adp.rollouts.readers.infer_agent import is_infer_agent, read_infer_agent
+from adp.rollouts.readers.infer_provider import Provider
+from adp.rollouts.spec import Named, spec_text
 from adp_schema.errors import InputError, StoreError, UsageError
 from adp_schema.ids import digest_file
 from adp_schema.store import Store
@@ -81,7 +82,8 @@ def read_m3_run(path: str, out: str, *, policy: bool = False) -> M3Run:
     hf: Mapping[str, Any] = {}
     if given.get("is_hf_agent") and isinstance(given.get("path_to_hf_config"), str):
         hf = _object(_path_of(given["path_to_hf_config"], place))
-    mapped = read_infer_agent(given, Provider(dict(os.environ), hf, policy))
+    provider = Provider(dict(os.environ), hf, policy, lambda name: _path_of(name, place))
+    mapped = read_infer_agent(given, provider)
     plain = mapped.plain
     store = _reference(_path_of(str(plain["data"]), place), out)
     skip = plain.get("resume", 0)
@@ -95,7 +97,7 @@ def read_m3_run(path: str, out: str, *, policy: bool = False) -> M3Run:
         notes.append(_previous(_path_of(str(plain["previous"]), place)))
     return M3Run(
         mapped=mapped,
-        env={"name": "m3", "store": store, **plain.get("env", {})},
+        env={"name": "m3", "store": store, **_in_text(plain.get("env", {}))},
         policy=None if policy else acting,
         expert_mode=_assist_text(plain.get("assist")),
         tasks=store,
@@ -161,25 +163,20 @@ def _previous(folder: Path) -> str:
     return f"the run before: {len(files)} instances, {outcomes}"
 
 
+def _in_text(env: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of the environment; what names a thing with settings of its own is one text."""
+    return {
+        key: spec_text(value) if isinstance(value, Mapping) else value for key, value in env.items()
+    }
+
+
 def _assist_text(assist: Mapping[str, Any] | None) -> str | None:
     """The settings of an expert as `adp collect --expert-mode` takes them."""
     if assist is None:
         return None
     settings = {name: value for name, value in assist.items() if name != "mode"}
     parts = [
-        f"{name}={json.dumps(_spec(value) if isinstance(value, Mapping) else value)}"
+        f"{name}={json.dumps(spec_text(value) if isinstance(value, Mapping) else value)}"
         for name, value in settings.items()
     ]
     return f"{assist['mode']}:{','.join(parts)}" if parts else str(assist["mode"])
-
-
-def _spec(policy: Mapping[str, Any]) -> str:
-    """A policy on one line."""
-    parts = [f"{name}={_plain(value)}" for name, value in policy.items() if name != "name"]
-    return f"{policy['name']}:{','.join(parts)}"
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key}: {child}" for key, child in value.items()) + "}"
-    return str(value)

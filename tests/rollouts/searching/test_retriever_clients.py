@@ -10,9 +10,7 @@ import json
 import socket
 import subprocess
 import sys
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +27,7 @@ from adp.rollouts.searching.retriever_settings import RetrieverSettings
 from adp.rollouts.turns import Call, Turn
 from adp_schema.errors import UsageError
 from adp_schema.model import Task
+from tests.rollouts.searching.elastic_server import elastic_server
 
 WORDS = ("etna", "volcano", "river", "po", "city", "turin", "[UNK]")
 
@@ -43,42 +42,10 @@ def retrieved(environment, **arguments):
 # ---- Elasticsearch -----------------------------------------------------------------------------
 
 
-class Handler(BaseHTTPRequestHandler):
-    """Answers as Elasticsearch does."""
-
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.seen.append((self.path, self.headers, body))
-        status, answer = self.server.answer(self.path, body)
-        data = json.dumps(answer).encode()
-        self.send_response(status)
-        self.send_header("X-Elastic-Product", "Elasticsearch")
-        self.send_header("Content-Type", self.headers["Accept"])
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_):
-        pass
-
-
-def hits(path, body):
-    listed = [{"_id": name, "_score": score, "_index": "i", "_source": {"text": f"text {name}"}}
-             for name, score in (("b", 1.5), ("a", 1.5), ("c", 2.0))]  # fmt: skip
-    return 200, {"took": 1, "timed_out": False, "hits": {"hits": listed[: body["size"]]}}
-
-
 @pytest.fixture
 def elastic():
-    pytest.importorskip("elasticsearch")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.seen, server.answer = [], hits
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
+    with elastic_server() as server:
+        yield server
 
 
 def of_elastic(server, **more):
@@ -121,6 +88,21 @@ def test_a_collection_has_an_index_of_its_own(elastic):
     assert elastic.seen[0][0] == "/films-1/_search"
     searching = SearchEnvironment(SearchSettings(index="all", **shared))
     assert retrieved(searching, query="etna").structured[0] == {"id": "c", "score": 2.0}
+
+
+def test_one_index_for_all_collections_with_name_and_password(elastic, monkeypatch):
+    monkeypatch.setenv("ES_USERNAME", "me")
+    monkeypatch.setenv("ES_PASSWORD", "pw")
+    shared = of_elastic(
+        elastic, retriever_user_env="ES_USERNAME", retriever_password_env="ES_PASSWORD"
+    ).model_dump(exclude_unset=True)
+    environment = RetrieveDocuments(RetrieveSettings(index="dev", limit=1, **shared))
+    assert retrieved(environment, collection="any", query="etna").text == "text b"
+    path, headers, _ = elastic.seen[0]
+    assert (path, headers["Authorization"]) == ("/dev/_search", "Basic bWU6cHc=")
+    monkeypatch.delenv("ES_PASSWORD")
+    with pytest.raises(UsageError, match="ES_PASSWORD is not set"):
+        RetrieveDocuments(RetrieveSettings(index="other", **shared))
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,9 @@ from pydantic import BaseModel
 
 from adp.rollouts.collecting.setting_differences import check_same
 from adp.rollouts.endpoint.secret_names import is_secret
-from adp.rollouts.environment import CONTENT
+from adp.rollouts.environment import CONTENT, POLICY
+from adp.rollouts.policy import POLICIES
+from adp.rollouts.spec import load
 from adp.version import __version__
 from adp_schema.errors import OutputExistsError, StoreError
 from adp_schema.ids import digest, digest_file
@@ -120,7 +122,7 @@ def kind_facts(name: str, settings: BaseModel) -> dict[str, Any]:
     of its bytes; so is a folder whose field has ``json_schema_extra=CONTENT``, such as one of
     documents. The address of a server, and a setting whose field has
     ``json_schema_extra={"resume": "free"}``, are left out: they may differ when a run is gone on
-    with.
+    with. A policy that is named by a setting with ``json_schema_extra=POLICY`` is noted like this.
     """
     values = {}
     for key, field in type(settings).model_fields.items():
@@ -128,6 +130,10 @@ def kind_facts(name: str, settings: BaseModel) -> dict[str, Any]:
         if key in _FREE or (isinstance(extra, Mapping) and extra.get("resume") == "free"):
             continue
         value = getattr(settings, key)
+        if extra == POLICY and isinstance(value, str):
+            policy, chosen = load(POLICIES, value)
+            values[key] = kind_facts(policy.name, chosen)
+            continue
         if extra == CONTENT and isinstance(value, Path) and value.is_dir():
             values[key] = {"folder": value.resolve().name, "hash": digest_folder(value)}
             continue

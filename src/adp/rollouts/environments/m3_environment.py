@@ -23,20 +23,19 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from adp.rollouts.answer_match import same_answer
-from adp.rollouts.environment import ENVIRONMENTS, CannotForkError, Environment, Start, Verdict
+from adp.rollouts.environment import CannotForkError, Environment, Start, Verdict
+from adp.rollouts.environments import m3_live
 from adp.rollouts.environments import m3_scenario as scenario
 from adp.rollouts.environments.m3_replay import PARALLEL, in_m3_words, live, recorded, replaying
 from adp.rollouts.environments.m3_scenario import M3Settings
 from adp.rollouts.environments.m3_tasks import M3TaskConfig, config_of
-from adp.rollouts.environments.retrieve_documents import RetrieveDocuments
 from adp.rollouts.experts import labels as category
 from adp.rollouts.experts.history import call_key
 from adp.rollouts.experts.reference_run import GoldStep, GoldTurn, gold_of
-from adp.rollouts.spec import load
-from adp.rollouts.tool_environment import ToolEnvironment, by_name, unreadable
+from adp.rollouts.tool_environment import by_name, unreadable
 from adp.rollouts.tools import FunctionTool, carry_out
 from adp.rollouts.turns import Call, ErrorType, Message, Outcome, Result, Tool, Turn
 from adp_schema.errors import UsageError
@@ -55,7 +54,8 @@ class M3Environment:
         settings: scenario, horizon and the rest.
         inner: an environment whose tools are called; None: recorded responses, unless the settings
             name one.
-        judge: whether an answer is right; None: the rule of `adp.rollouts.answer_match`.
+        judge: whether an answer is right; None: the model of the settings, or without one the rule
+            of `adp.rollouts.answer_match`.
 
     Attributes:
         blocking: as the environment inside has it.
@@ -71,27 +71,22 @@ class M3Environment:
         judge: Judge | None = None,
     ) -> None:
         self.settings = settings or M3Settings()
-        if inner is None and self.settings.inner is not None:
-            kind, about = load(ENVIRONMENTS, self.settings.inner)
-            inner = cast(Environment, kind.make(about))
-        self._inner = inner
+        self._inner = inner = inner if inner is not None else m3_live.inner_of(self.settings)
         self._judge = judge
-        self._api = _api(self.settings)
+        self._model = m3_live.judge_of(self.settings) if judge is None else None
+        self._api = m3_live.api_of(self.settings)
+        self._retriever = m3_live.documents_of(self.settings, inner)
         self._documents: Mapping[str, FunctionTool] = {}
-        worlds = [inner, self._api]
-        if self.settings.retrieve is not None:
-            kind, about = load(ENVIRONMENTS, self.settings.retrieve)
-            documents = kind.make(about)
-            if inner is not None or not isinstance(documents, RetrieveDocuments):
-                raise UsageError("retrieve takes retrieve_documents:..., and no inner beside it")
-            self._documents = documents.functions
-            worlds.append(documents)
-        self.blocking = any(getattr(world, "blocking", False) for world in worlds)
+        worlds = (inner, self._api, self._retriever)
+        self.blocking = self._model is not None or any(
+            getattr(world, "blocking", False) for world in worlds
+        )
         self.task: Task | None = None
         self.labels: tuple[str, ...] = ()
         self._live: frozenset[str] = frozenset()
         self._turn = self._steps = 0
         self._verdicts: list[bool | None] = []
+        self._said: tuple[Mapping[str, Any], ...] = ()
         self._gold: tuple[GoldTurn, ...] = ()
         self._known: Mapping[str, FunctionTool] = {}
         self._answers: list[tuple[str, str]] = []
@@ -109,8 +104,10 @@ class M3Environment:
         self.task = task
         self._gold = gold_of(task)
         self._turn = self._steps = 0
-        self._verdicts, self._answers, self.labels = [], [], ()
-        self._availability = self._chosen_availability()
+        self._verdicts, self._answers, self.labels, self._said = [], [], (), ()
+        self._availability = scenario.chosen_availability(
+            self.settings.availability or self._config.availability
+        )
         self._question = self._first_question(start)
         if self._api is not None:
             self._api.reset(task, seed=seed)
@@ -129,13 +126,6 @@ class M3Environment:
         name = "-".join(filter(None, (self._availability, self.settings.ordering)))
         messages = ({"role": "system", "content": system}, *(asked or [_user(self._question)]))
         return Start(messages, {**start.info, "scenario": name}, policies)
-
-    def _chosen_availability(self) -> scenario.Availability:
-        availability = self.settings.availability or self._config.availability
-        known = ("only_rag", "only_api", "both_api_rag", "neither_api_rag")
-        return (
-            cast(scenario.Availability, availability) if availability in known else "both_api_rag"
-        )
 
     def _first_question(self, start: Start) -> str:
         query = self._gold[0].query if self._gold else None
@@ -159,19 +149,21 @@ class M3Environment:
                 f"task '{self.task and self.task.task_id}' does not tell its tools; take the tasks "
                 "of --env m3:store=STORE, or name an environment with --env m3:inner=..."
             )
-        if self._documents:
+        if self._retriever is not None:
+            known = self._retriever.functions
+            self._documents = m3_live.with_collections(known, self._config.collections)
             tools = [tool for tool in tools if tool["function"]["name"] not in self._documents]
             tools += [tool.schema for tool in self._documents.values()]
         if not any(tool["function"]["name"] in self.settings.retrievers for tool in tools):
             tools.append(scenario.retrieve_tool(self._config.collections))
         self._responses = recorded(self._gold)
         self._shown = tuple(tools)
-        known = by_name([replaying(tool, self._responses) for tool in tools])
+        replayed = by_name([replaying(tool, self._responses) for tool in tools])
         others = {} if self._api is None else self._api.functions
-        self._live = frozenset(known) & frozenset(others)
+        self._live = frozenset(replayed) & frozenset(others)
         answered = {
             name: live(tool, others[name]) if name in self._live else tool
-            for name, tool in known.items()
+            for name, tool in replayed.items()
         }
         return {**answered, **self._documents}
 
@@ -305,6 +297,10 @@ class M3Environment:
             return scenario.is_refusal(turn.text)
         if self._judge is not None:
             return self._judge(self._question, gold.answer, turn.text)
+        if self._model is not None:
+            right, judgement = self._model.ask(self._question, gold.answer, turn.text)
+            self._said = (*self._said, judgement)
+            return right
         return same_answer(turn.text, gold.answer)
 
     def _golden(self, gold: GoldTurn | None, turn: Turn) -> str:
@@ -352,8 +348,9 @@ class M3Environment:
         total = max(len(self._gold), 1)
         last = self._verdicts[-1] if self._verdicts else None
         answered = category.MATCH in self.labels or category.NO_MATCH in self.labels
+        evidence = {"judgements": list(self._said)} if self._said else {}
         if self._verdicts and None in self._verdicts:
-            return Verdict(judge={"reason": "an answer could not be judged"})
+            return Verdict(judge={"reason": "an answer could not be judged", **evidence})
         success = bool(last) and answered
         gold = self._gold[self._turn] if self._turn < len(self._gold) else None
         expected = self._fallback if self._must_refuse(gold) else gold and gold.answer
@@ -361,7 +358,7 @@ class M3Environment:
             success=success,
             reward=float(success),
             rewards={"turns_right": sum(map(bool, self._verdicts)) / total},
-            judge={"expected": expected, "found": trajectory.final_answer},
+            judge={"expected": expected, "found": trajectory.final_answer, **evidence},
         )
 
     def fork(self) -> Self:
@@ -373,6 +370,8 @@ class M3Environment:
         other = copy.copy(self)
         other._verdicts = list(self._verdicts)
         other._answers = list(self._answers)
+        if self._model is not None:
+            other._model = m3_live.judge_of(self.settings)  # a fork closes its own connection
         if self._inner is not None:
             fork = self._inner.fork()
             if fork is self._inner:
@@ -384,22 +383,11 @@ class M3Environment:
         return other
 
     def close(self) -> None:
-        """Close the environment inside."""
+        """Close the environment inside, and the connection to the judge."""
+        if self._model is not None:
+            self._model.close()
         if self._inner is not None:
             self._inner.close()
-
-
-def _api(settings: M3Settings) -> ToolEnvironment | None:
-    """The environment that answers calls of its tools in place of the recording."""
-    if settings.api is None:
-        return None
-    if settings.inner is not None:
-        raise UsageError("the environment m3 takes either inner or api")
-    kind, about = load(ENVIRONMENTS, settings.api)
-    result = kind.make(about)
-    if not isinstance(result, ToolEnvironment):
-        raise UsageError(f"the tools of '{kind.name}' are no functions, which api needs; try inner")
-    return result
 
 
 def _instruction(text: str, call: Call, error: ErrorType) -> Result:

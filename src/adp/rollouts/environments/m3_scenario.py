@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
 from pydantic import Field
 
 from adp.core.answers.words import normalised
 from adp.rollouts.answer_match import final_part
-from adp.rollouts.environment import Settings
+from adp.rollouts.environment import POLICY, Settings
 from adp.rollouts.turns import Tool
 
 Availability = Literal["only_rag", "only_api", "both_api_rag", "neither_api_rag"]
@@ -84,6 +84,10 @@ class M3Settings(Settings):
     """Which sort of tools is to be called first."""
     retrieve: str | None = None
     """Environment retrieve_documents with its settings, whose tool answers instead of records."""
+    judge: str | None = Field(default=None, json_schema_extra=POLICY)
+    """Policy that is asked whether an answer is right, such as openai:model=...; none: a rule."""
+    judge_rubric: Literal["binary", "partial"] = "binary"
+    """What it says: yes or no; or 0 to 3, of which 3 is right."""
     retrievers: tuple[str, ...] = (RETRIEVE,)
     """Tools that retrieve documents."""
     horizon: int = Field(default=10, ge=1)
@@ -108,6 +112,11 @@ def retrieve_tool(collections: Iterable[str]) -> Tool:
         "parameters": {**DOCUMENTS, "properties": properties},
     }
     return {"type": "function", "function": function}
+
+
+def chosen_availability(name: str | None) -> Availability:
+    """The policy of that name; both sorts of tools where there is none."""
+    return cast(Availability, name) if name in get_args(Availability) else "both_api_rag"
 
 
 def is_available(name: str, availability: Availability, retrievers: Iterable[str]) -> bool:

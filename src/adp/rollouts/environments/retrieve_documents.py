@@ -68,25 +68,27 @@ def read_collections(
     return collections
 
 
-def retrieve_tool(collections: Mapping[str, SearchableDocuments], limit: int = 3) -> FunctionTool:
+def retrieve_tool(
+    collections: Mapping[str, SearchableDocuments],
+    limit: int = 3,
+    every: SearchableDocuments | None = None,
+) -> FunctionTool:
     """The tool ``retrieve_documents``.
 
     Args:
         collections: documents by the name of their collection.
         limit: how many documents it gives.
+        every: documents of every collection, which then may have any name.
     """
 
     def retrieve_documents(collection: str, query: str) -> Result:
-        hits = collections[collection].search(query, limit)
+        hits = (every or collections[collection]).search(query, limit)
         texts = [f"{result.title}\n{result.text}".strip() for result, _ in hits]
         structured = [{"id": result.id, "score": round(score, 6)} for result, score in hits]
         return Result(text="\n\n".join(texts) or "No document matches.", structured=structured)
 
-    collection = {
-        "type": "string",
-        "enum": list(collections),
-        "description": "Name of the collection.",
-    }
+    names = {} if every is not None else {"enum": list(collections)}
+    collection = {"type": "string", **names, "description": "Name of the collection."}
     about = f"Gives the {limit} documents of a collection that match the query best."
     parameters = query_parameters(collection=collection)
     return FunctionTool(NAME, about, parameters, retrieve_documents, read_only=True)
@@ -99,6 +101,8 @@ class RetrieveSettings(RetrieverSettings):
     """Folder of the collections: each folder or file of documents in it is one."""
     indexes: Mapping[str, str] = Field(default_factory=dict)
     """Name of a collection -> its index in Elasticsearch, or its collection in Chroma."""
+    index: str | None = None
+    """One index, or collection in Chroma, for all collections, which then may have any name."""
     limit: int = Field(default=3, ge=1, le=100)
     """Documents that a call gives."""
     k1: float = Field(default=1.2, ge=0)
@@ -108,10 +112,12 @@ class RetrieveSettings(RetrieverSettings):
 
     @model_validator(mode="after")
     def _complete(self) -> RetrieveSettings:
-        if self.collections is None and not (self.waits and self.indexes):
+        if self.index is not None and (self.indexes or self.collections or not self.waits):
+            raise ValueError("index is for elasticsearch and chroma, with no other collections")
+        if self.collections is None and not (self.waits and (self.indexes or self.index)):
             raise ValueError(
                 "give collections, a folder; of elasticsearch and chroma, indexes will do, such as "
-                "indexes={films: films-2024}"
+                "indexes={films: films-2024}, or one index for all"
             )
         if self.collections is not None and self.retriever == "elasticsearch":
             raise ValueError("elasticsearch has its documents already; give indexes alone")
@@ -139,7 +145,8 @@ class RetrieveDocuments(ToolEnvironment):
 
     def __init__(self, settings: RetrieveSettings) -> None:
         self.blocking = settings.waits
-        super().__init__([retrieve_tool(settings.read(), settings.limit)])
+        every = None if settings.index is None else retriever(settings, None, settings.index)
+        super().__init__([retrieve_tool(settings.read(), settings.limit, every)])
 
 
 KIND = EnvironmentKind(

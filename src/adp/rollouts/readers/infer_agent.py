@@ -8,59 +8,21 @@ an OpenAI-compatible endpoint whose addresses are IBM's own, so here ``OPENAI_BA
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
 
 from adp.core.config_mapping import Convert, MappedConfig, Target, translate
 from adp.rendering.m3_forms import OF_M3
+from adp.rollouts.readers.infer_live import live_rules
+from adp.rollouts.readers.infer_provider import Provider
 from adp_schema.errors import UsageError
 
 KEYS = frozenset({"path_to_env_data", "agent_model_name_or_path", "expert_assist_mode"})
 """Keys of which a file of this kind has some."""
 
-OLLAMA = "http://localhost:11434/v1"
-"""The OpenAI-compatible endpoint of Ollama."""
-
 MODES = ("ground_truth", "random", "informed")
-SUBDOMAINS = ("rest", "slot_filling", "selection")
-_REPLAY = "responses recorded in the data are given again, so no server is called"
-_RULES = "the rule of adp.rollouts.answer_match judges answers; adp score --with judge asks a model"
 _NO_HELP = "no server is known for it; set OPENAI_BASE_URL, or the rules alone decide"
 _NOT_ASKED = "nobody asks it in this mode"
-
-
-@dataclass(frozen=True)
-class Provider:
-    """What M3 takes from its environment.
-
-    Attributes:
-        variables: environment variables.
-        hf: content of the file that ``path_to_hf_config`` names.
-        policy: whether the call names a policy of its own.
-    """
-
-    variables: Mapping[str, str] = field(default_factory=dict)
-    hf: Mapping[str, Any] = field(default_factory=dict)
-    policy: bool = False
-
-    @property
-    def kind(self) -> str:
-        """Who serves models, as M3 reads it."""
-        return self.variables.get("LLM_PROVIDER", "rits").strip().lower() or "rits"
-
-    def server(self) -> dict[str, Any] | None:
-        """Settings of the endpoint; None when no address is known."""
-        url = self.variables.get("OPENAI_BASE_URL")
-        if self.kind == "local":
-            return {"base_url": url or OLLAMA}
-        if self.kind != "rits" or not url:
-            return None
-        for name in ("RITS_API_KEY", "OPENAI_API_KEY"):
-            if self.variables.get(name):
-                headers = {"headers": {name: f"${name}"}} if name == "RITS_API_KEY" else {}
-                return {"base_url": url, "api_key_env": name, **headers}
-        return {"base_url": url}
 
 
 def is_infer_agent(given: Mapping[str, Any]) -> bool:
@@ -89,14 +51,13 @@ def read_infer_agent(given: Mapping[str, Any], provider: Provider) -> MappedConf
         mode = "ground_truth"
     if mode not in (None, "none", *MODES):
         raise UsageError(f"expert_assist_mode: {mode} is none of null, {', '.join(MODES)}")
-    if given.get("env_subdomain_mode", "rest") not in SUBDOMAINS:
-        raise UsageError(f"env_subdomain_mode is one of {', '.join(SUBDOMAINS)}")
     if not isinstance(given.get("path_to_env_data"), str):
         raise UsageError("path_to_env_data names the file of reference data; it is missing")
     horizon = given.get("horizon")
     if not isinstance(horizon, int) or isinstance(horizon, bool) or horizon < 1:
         raise UsageError(f"horizon: {horizon!r} is no number of steps, 1 or more")
-    return translate("M3", given, {**_RULES_ALL, **_agent(given, mode, provider)})
+    rules = {**_RULES_ALL, **live_rules(given, mode, provider), **_agent(given, mode, provider)}
+    return translate("M3", given, rules)
 
 
 def _scenario(value: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -112,13 +73,10 @@ _RULES_ALL: dict[str, Target] = {
     "path_to_env_vars": Target("", "its variables are set, where the environment lacks them"),
     "path_to_env_data": Target("data"),
     "env_scenario": Target("", "", _scenario),
-    "db_config": Target("", f"{_REPLAY}; documents are retrieved as they were recorded"),
-    "api_config": Target("", _REPLAY),
     "horizon": Target(
         "", "steps over all turns",
         lambda value, given: {"env.horizon": value, "max_turns": value},
     ),
-    "env_subdomain_mode": Target("", _REPLAY),
     "resume_instance": Target(
         "", "", lambda value, given: {} if value is None else {"resume": value},
         off="a run that was stopped goes on with the same call anyway",
@@ -129,8 +87,6 @@ _RULES_ALL: dict[str, Target] = {
         if value and given.get("resume_instance") is not None else {},
         off="it goes with resume_instance",
     ),
-    "scorer_model_name_or_path": Target("", _RULES),
-    "scorer_max_new_tokens": Target("", _RULES),
     "include_thoughts": Target("", "the wire forms of M3 have a thought in each turn"),
 }  # fmt: skip
 
@@ -248,15 +204,11 @@ def _assist(given: Mapping[str, Any], mode: str | None, provider: Provider) -> d
 def _judge(
     key: str, judges: tuple[str, ...], given: Mapping[str, Any], provider: Provider
 ) -> dict[str, Target]:
-    server = provider.server()
     tokens = given.get(f"{key}_max_new_tokens")
 
     def model(value: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        if server is None or not value:
-            return {}
-        settings = {"model": value, "temperature": given.get("temperature"), "max_tokens": tokens}
-        settings = {name: entry for name, entry in settings.items() if entry is not None}
-        return {f"assist.{judge}": {"name": "openai", **settings, **server} for judge in judges}
+        spec = provider.model(value, given.get("temperature"), tokens)
+        return {f"assist.{judge}": spec for judge in judges} if spec else {}
 
     convert: Convert = model
     return {

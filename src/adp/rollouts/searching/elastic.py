@@ -46,6 +46,7 @@ class ElasticDocuments:
             self._client = Elasticsearch(
                 settings.retriever_url,
                 api_key=settings.key(),
+                basic_auth=settings.user(),
                 request_timeout=settings.search_seconds,
                 max_retries=retries,
                 retry_on_timeout=True,

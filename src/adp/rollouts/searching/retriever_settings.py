@@ -28,6 +28,10 @@ class RetrieverSettings(Settings):
     """Address of Elasticsearch or of a Chroma server, such as https://HOST:9200."""
     retriever_key_env: str | None = None
     """Environment variable of the API key of Elasticsearch."""
+    retriever_user_env: str | None = None
+    """Environment variable of a name for Elasticsearch; retriever_password_env goes with it."""
+    retriever_password_env: str | None = None
+    """Environment variable of its password."""
     retriever_cert: Path | None = None
     """Certificate of the authority that Elasticsearch's was made by."""
     match: Literal["bm25", "elser", "sparse_vector"] = "bm25"
@@ -56,6 +60,10 @@ class RetrieverSettings(Settings):
             raise ValueError("retriever=elasticsearch needs retriever_url")
         if kind == "chroma" and (self.chroma is None) == (self.retriever_url is None):
             raise ValueError("retriever=chroma needs either chroma, a folder, or retriever_url")
+        if (self.retriever_user_env is None) != (self.retriever_password_env is None):
+            raise ValueError("retriever_user_env and retriever_password_env go together")
+        if self.retriever_user_env is not None and self.retriever_key_env is not None:
+            raise ValueError("give either retriever_key_env or a name with its password")
         if self.overlap >= self.chunk:
             raise ValueError("overlap must be less than chunk")
         return self
@@ -71,9 +79,21 @@ class RetrieverSettings(Settings):
         Raises:
             UsageError: the environment variable is not set.
         """
-        if self.retriever_key_env is None:
+        return None if self.retriever_key_env is None else _variable(self.retriever_key_env)
+
+    def user(self) -> tuple[str, str] | None:
+        """Name and password.
+
+        Raises:
+            UsageError: an environment variable is not set.
+        """
+        if self.retriever_user_env is None or self.retriever_password_env is None:
             return None
-        value = os.environ.get(self.retriever_key_env)
-        if not value:
-            raise UsageError(f"the environment variable {self.retriever_key_env} is not set")
-        return value
+        return _variable(self.retriever_user_env), _variable(self.retriever_password_env)
+
+
+def _variable(name: str) -> str:
+    value = os.environ.get(name)
+    if not value:
+        raise UsageError(f"the environment variable {name} is not set")
+    return value
