@@ -86,7 +86,7 @@ class M3Environment:
         self._live: frozenset[str] = frozenset()
         self._turn = self._steps = 0
         self._verdicts: list[bool | None] = []
-        self._said: tuple[Mapping[str, Any], ...] = ()
+        self._judgements: tuple[Mapping[str, Any], ...] = ()
         self._gold: tuple[GoldTurn, ...] = ()
         self._known: Mapping[str, FunctionTool] = {}
         self._answers: list[tuple[str, str]] = []
@@ -104,7 +104,7 @@ class M3Environment:
         self.task = task
         self._gold = gold_of(task)
         self._turn = self._steps = 0
-        self._verdicts, self._answers, self.labels, self._said = [], [], (), ()
+        self._verdicts, self._answers, self.labels, self._judgements = [], [], (), ()
         self._availability = scenario.chosen_availability(
             self.settings.availability or self._config.availability
         )
@@ -299,7 +299,7 @@ class M3Environment:
             return self._judge(self._question, gold.answer, turn.text)
         if self._model is not None:
             right, judgement = self._model.ask(self._question, gold.answer, turn.text)
-            self._said = (*self._said, judgement)
+            self._judgements = (*self._judgements, judgement)
             return right
         return same_answer(turn.text, gold.answer)
 
@@ -348,7 +348,7 @@ class M3Environment:
         total = max(len(self._gold), 1)
         last = self._verdicts[-1] if self._verdicts else None
         answered = category.MATCH in self.labels or category.NO_MATCH in self.labels
-        evidence = {"judgements": list(self._said)} if self._said else {}
+        evidence = {"judgements": list(self._judgements)} if self._judgements else {}
         if self._verdicts and None in self._verdicts:
             return Verdict(judge={"reason": "an answer could not be judged", **evidence})
         success = bool(last) and answered
