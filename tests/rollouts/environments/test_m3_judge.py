@@ -83,7 +83,7 @@ def test_a_judge_of_ones_own_wins_and_a_wrong_one_is_said():
     assert world.step(Turn(text="x")).labels == (category.MATCH,)
     for spec, words in (
         ("nobody", "nobody"),
-        ("openai:modell=m", "model: it must be given"),
+        ("openai:mdl=m", "model: it must be given"),
         ("", "judge is empty"),
     ):
         with pytest.raises(UsageError, match=words):
