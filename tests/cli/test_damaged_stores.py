@@ -31,6 +31,7 @@ from tests.stores import any_store
 
 CALLS = {
     "bfcl results": "STORE -o OUT --model m",
+    "compare": "A_baseline --data STORE --eval STORE --set epochs=1 -o OUT",
     "collect": "--env toolworld --policy scripted:file=TURNS --tasks STORE -o OUT",
     "convert": "INPUT -o OUT --since STORE",
     "curate": "RECIPE -o OUT",
@@ -42,6 +43,7 @@ CALLS = {
     "head": "STORE",
     "info": "STORE",
     "loop": "LOOP -o OUT",
+    "make m3-thoughts": "STORE --policy scripted:file=TURNS -o OUT",
     "merge": "WHOLE STORE -o OUT",
     "parse": "STORE -o OUT --dialect react",
     "publish": "STORE me/runs --dry-run --accept-licenses --allow-findings --out OUT",
@@ -69,9 +71,19 @@ CALLS = {
 NO_STORE = {
     "bfcl judge": "reads files of results",
     "bfcl import": "reads files of results",
+    "chat": "writes what is said",
     "conformance": "reads files of a format",
     "doctor": "reads files of a format",
     "formats": "lists the formats",
+    "job": "writes a script",
+    "judge agreement": "looks at scores of a judge, which these stores have not",
+    "judge compare": "looks at two runs of a task, which these stores have not",
+    "make chains": "makes data of tools",
+    "make m3-turns": "reads files of M3's benchmark",
+    "make synthetic": "makes data of tools",
+    "make teacher": "makes data of tools",
+    "make templates": "makes data of tools",
+    "methods": "lists methods",
     "new": "writes a package",
     "merge-adapter": "reads models",
     "push-model": "reads models",
@@ -83,7 +95,16 @@ NO_STORE = {
 KEEPS_PLAN = ("loop",)
 """What leaves its plan and its records behind, with which the same call goes on."""
 
-LOOK = ("diff", "head", "info", "sample", "show", "stats", "validate", "why")
+LOOK = (
+    "diff",
+    "head",
+    "info",
+    "sample",
+    "show",
+    "stats",
+    "validate",
+    "why",
+)
 """What only looks; the others make something of what they read."""
 
 

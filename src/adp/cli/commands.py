@@ -105,7 +105,18 @@ VERIFYING = frozenset(
             "curate",
             "train",
         ),
-        *("tokens", "collect", "make", "evolve", "eval", "score", "report", "loop"),
+        *(
+            "tokens",
+            "collect",
+            "make",
+            "evolve",
+            "eval",
+            "score",
+            "report",
+            "loop",
+            "compare",
+            "make",
+        ),
     }
 )
 """Commands that make a store or files from what they read in stores, so that they hash all of it
