@@ -44,6 +44,9 @@ _STAGES: Mapping[str, Sequence[str]] = {
 
 _SECTIONS = ("sft", "rl", "reward")
 
+LENGTH = 4096
+"""Tokens of a row when the file says none, as in SAGE's code."""
+
 
 @dataclass
 class ForeignLoop:
@@ -106,6 +109,8 @@ class _Sft:
 
 
 def _sft(given: Mapping[str, Any], *, measured: bool = False) -> _Sft:
+    if not given.keys() & {"max_length", "max_seq_length"}:
+        given = {**given, "max_length": LENGTH}
     mapped = read_sage(given)
     plain = mapped.plain
     model = plain.pop("model", {}).pop("model_name_or_path", "tiny")
