@@ -9,20 +9,17 @@ and nothing is followed.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import Any
 
 from adp.rollouts.collecting.recorder import branch_alone
 from adp_schema.model import Trajectory
 
-if TYPE_CHECKING:
-    from adp.rollouts.collecting.episode import RunningEpisode
 
-
-async def follow(episode: RunningEpisode) -> Trajectory:
+async def follow(episode: Any) -> Trajectory:
     """Play an episode, and what branches from it.
 
     Args:
-        episode: the episode; it and all branches are closed at the end.
+        episode: a `RunningEpisode`, which imports this module; it and all branches are closed at the end.
 
     Returns:
         Its trajectory. Its ``branches`` hold the branches of every depth, each with its own steps
