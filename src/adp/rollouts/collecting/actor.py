@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from adp.rollouts.environment import AsyncEnvironment
 from adp.rollouts.policy import Policy, Request
 from adp.rollouts.turns import Outcome, Turn
-
-if TYPE_CHECKING:
-    from adp.rollouts.collecting.episode import RunningEpisode
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +65,7 @@ class ActorView:
 
     environment: AsyncEnvironment
     past: Sequence[Past]
-    fork: Callable[[], RunningEpisode] | None = None
+    fork: Callable[[], Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +77,7 @@ class Followed:
         actor: who plays it; its first turn is the one that was not taken.
     """
 
-    state: RunningEpisode
+    state: Any
     actor: Actor
 
 

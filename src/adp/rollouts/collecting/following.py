@@ -19,7 +19,7 @@ async def follow(episode: Any) -> Trajectory:
     """Play an episode, and what branches from it.
 
     Args:
-        episode: a `RunningEpisode`, which imports this module; it and all branches are closed at the end.
+        episode: a `RunningEpisode`; it and all branches are closed at the end.
 
     Returns:
         Its trajectory. Its ``branches`` hold the branches of every depth, each with its own steps
