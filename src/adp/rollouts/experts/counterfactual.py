@@ -85,7 +85,8 @@ def kept_state(view: ActorView) -> RunningEpisode:
     if view.fork is None:
         raise UsageError("alternates=end needs an episode that is run by run_episode")
     try:
-        return view.fork()
+        state: RunningEpisode = view.fork()
+        return state
     except (CannotForkError, NotImplementedError) as error:
         raise UsageError(_NO_FORK.format(error=error)) from error
 
