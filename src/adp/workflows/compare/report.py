@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from adp.core.extras import need
-from adp.core.output_files import whole_file
 from adp.eval.scorer import Figure
 from adp.workflows.compare.numbers import ComparedMethod, ComparisonResult
 from adp.workflows.loop.report import Shown
-from adp.workflows.report_page import Page, html_page, markdown_page
+from adp.workflows.report_page import Page, write_pages
 from adp.workflows.report_page.drawing import Dot, Plot, dot_plot, short_label
 from adp.workflows.report_page.model import Row, Section, TextTable, Tile, table
 from adp.workflows.report_page.words import MISSING, name, number, percent, percents
-from adp_schema.errors import MissingExtraError
 
 REPORT = "report"
 
@@ -31,18 +27,7 @@ def write_comparison(result: ComparisonResult, root: Path) -> list[Path]:
     Returns:
         What was written.
     """
-    page = comparison_page(result)
-    texts = {"md": markdown_page(page)}
-    with contextlib.suppress(MissingExtraError):
-        need("report")
-        texts["html"] = html_page(page)
-    written = []
-    for ending, text in texts.items():
-        path = root / f"{REPORT}.{ending}"
-        with whole_file(path) as part:
-            part.write_text(text, encoding="utf-8")
-        written.append(path)
-    return written
+    return write_pages(comparison_page(result), root / REPORT)
 
 
 def comparison_page(result: ComparisonResult) -> Page:

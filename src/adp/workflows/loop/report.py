@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adp.core.extras import need
-from adp.core.output_files import whole_file
 from adp.stores.plotting import GRID, INK, MUTED, font
 from adp.workflows.loop.records import StageRecord
-from adp.workflows.report_page import Page, html_page, markdown_page
+from adp.workflows.report_page import Page, write_pages
 from adp.workflows.report_page.drawing import (
     SERIES,
     Plot,
@@ -24,7 +21,6 @@ from adp.workflows.report_page.drawing import (
 )
 from adp.workflows.report_page.model import Row, Section, TextTable, Tile, table
 from adp.workflows.report_page.words import MISSING, name, number, percent, percents
-from adp_schema.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -103,18 +99,7 @@ def write_report(root: Path, numbers: LoopNumbers) -> list[Path]:
     Returns:
         What was written.
     """
-    page = report_page(numbers)
-    texts = {"md": markdown_page(page)}
-    with contextlib.suppress(MissingExtraError):
-        need("report")
-        texts["html"] = html_page(page)
-    written = []
-    for ending, text in texts.items():
-        path = root / f"{REPORT}.{ending}"
-        with whole_file(path) as part:
-            part.write_text(text, encoding="utf-8")
-        written.append(path)
-    return written
+    return write_pages(report_page(numbers), root / REPORT)
 
 
 def report_page(numbers: LoopNumbers) -> Page:

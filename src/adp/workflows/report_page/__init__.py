@@ -10,5 +10,6 @@ from __future__ import annotations
 from adp.workflows.report_page.html import html_page
 from adp.workflows.report_page.markdown import markdown_page
 from adp.workflows.report_page.model import Page
+from adp.workflows.report_page.pages import write_pages
 
-__all__ = ["Page", "html_page", "markdown_page"]
+__all__ = ["Page", "html_page", "markdown_page", "write_pages"]
