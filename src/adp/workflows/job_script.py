@@ -157,7 +157,7 @@ def _run(request: JobRequest, words: list[str], training: bool) -> list[str]:
     )
     lines += ["export first"]
     if request.scheduler == "slurm":
-        lines += ['first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)']
+        lines += ['first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | sed -n 1p)']
         inside = f"rank=$SLURM_NODEID; {command} {places}"
         return [*lines, f"srun bash -c {shlex.quote(_positional(inside))} adp " + '"${resume[@]}"']
     lines += ['first=$(echo $LSB_HOSTS | cut -d " " -f 1)', "rank=0", "starts=()"]
