@@ -275,11 +275,14 @@ def attach(
 def to_models(rows: pa.Table, row_type: type[RowType]) -> list[RowType]:
     """Make one model a row, without validation: a store holds only what its schema allows."""
     count = rows.num_rows
+    if not count:
+        return []
     columns: list[list[Any]] = []
     names: list[str] = []
-    for name in row_type.model_fields:
-        if name in rows.column_names:
-            column = rows[name]
+    fields = row_type.model_fields
+    for index, name in enumerate(rows.column_names):
+        if name in fields:
+            column = rows.column(index)
             if column.null_count < count:
                 names.append(name)
                 columns.append(column.to_pylist())

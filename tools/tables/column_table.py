@@ -9,8 +9,8 @@ store does not know.
 
 from __future__ import annotations
 
-import copy
 import functools
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -92,13 +92,14 @@ class StoredRows:
 
     def __init__(self, tables: dict[str, pa.Table]) -> None:
         media = {blob.media_id or "": blob for blob in to_models(tables["media"], Media)}
-        self._trajectories = list(assemble(tables["trajectories"], tables, media))
+        # Copied once a format: pickle takes a fifth of the time of deepcopy.
+        self._trajectories = pickle.dumps(list(assemble(tables["trajectories"], tables, media)))
         self._pairs = tables["pairs"]
 
     def records(self, writer: Callable[[RecordPairs], RecordWriter]) -> list[bytes]:
         """The records that a writer makes, which may change the trajectories it gets."""
         made = writer(RecordPairs(self._pairs))
-        runs = made.records(copy.deepcopy(self._trajectories))
+        runs = made.records(pickle.loads(self._trajectories))
         records = [jsontext.encode(record) for _, record in runs if record is not None]
         made.finish()
         return records
