@@ -58,8 +58,8 @@ def check_all(product: Product, path: Path, sample: int) -> None:
     "path", [path for path in RECORDS if path.stem not in LIKE_OTHERS], ids=name_of
 )
 def test_nothing_is_silent(path, product):
-    """Of forty kinds of places that a target lacks, one is asked for its report."""
-    check_all(product, path, sample=40)
+    """Of 160 kinds of places that a target lacks, one is asked for its report."""
+    check_all(product, path, sample=160)
 
 
 @pytest.mark.slow

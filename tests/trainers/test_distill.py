@@ -207,6 +207,7 @@ def test_a_share_of_the_steps_takes_the_tokens_of_the_store(
     assert all(text.count("<|im_end|>") == 1 for text in texts)
 
 
+@pytest.mark.slow
 def test_a_student_comes_closer_to_its_teacher(store: Path, teacher: Path, tmp_path: Path) -> None:
     """Measured by the reference on held-out rows, before and after; on either kind of data."""
     from adp.rollouts.policies.loading import load_for_generation

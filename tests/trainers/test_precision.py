@@ -172,6 +172,7 @@ def _formats(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
+@pytest.mark.slow
 def test_a_resumed_run_keeps_its_format_on_another_machine(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

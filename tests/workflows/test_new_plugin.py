@@ -8,7 +8,7 @@ import pytest
 from adp.workflows.new_plugin import PLUGINS, write_plugin
 from adp_schema.errors import OutputExistsError, UsageError
 
-QUICK = ("format", "scorer")
+QUICK = ("format",)
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ def test_rounds(tmp_path):
     assert (run["error_type"], run["agent_version"]) == ("rateLimited", "0.33.1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", real("formats_new/vscode_copilot_chat/*.json"))
 def test_real_files(path, tmp_path):
     rows = Rows([path], tmp_path / "store")

@@ -250,7 +250,9 @@ def test_files_have_the_names_that_the_program_looks_for(name, tmp_path):
     assert [path.relative_to(tmp_path / "out").as_posix() for path in files] == [NAMES[name]]
 
 
-@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize(
+    "name", ["codex", *(pytest.param(w, marks=pytest.mark.slow) for w in WRITTEN if w != "codex")]
+)
 def test_the_same_store_gives_the_same_bytes(name, examples_store, tmp_path):
     written = []
     for folder in ("one", "two"):

@@ -105,6 +105,7 @@ def check_whole(calls, report):
     return runs
 
 
+@pytest.mark.slow
 def test_half_of_the_answers_are_bad_and_calls_are_killed(tmp_path):
     server_says = Badly(50, pause=0.005, hang=0.45)
     with serving(server_says) as server:

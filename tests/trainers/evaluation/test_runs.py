@@ -126,6 +126,7 @@ def test_what_is_measured_is_what_the_saved_model_does(
     assert curve == figure_curve(log_of(tmp_path / "out"), "success")
 
 
+@pytest.mark.slow
 def test_trying_a_model_does_not_change_its_training(
     store: Store, tasks: str, tmp_path: Path
 ) -> None:

@@ -102,6 +102,7 @@ def test_without_branches_nothing_is_weighed(tmp_path, monkeypatch):
     assert not losses.inputs[0]["tool_mask"].is_floating_point()
 
 
+@pytest.mark.slow
 def test_a_model_that_really_writes_gives_its_entropies(tmp_path):
     config = acting_config(sums(tmp_path), {"branching": "initial=2,probability=1.0"})
     train(config, tmp_path / "run")

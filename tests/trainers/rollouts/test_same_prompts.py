@@ -146,7 +146,9 @@ def trained(environment: str, tasks: str, out: Path, monkeypatch: Any) -> None:
     train(config, out)
 
 
-@pytest.mark.parametrize("world", [toolworld, calculator, sql, m3])
+@pytest.mark.parametrize(
+    "world", [toolworld, calculator, *(pytest.param(w, marks=pytest.mark.slow) for w in (sql, m3))]
+)
 def test_collect_eval_and_grpo_show_a_model_the_same(tmp_path, monkeypatch, world):
     environment, tasks, writes = world(tmp_path)
     ScriptedWriter(writes).install(monkeypatch)

@@ -113,6 +113,7 @@ def test_what_is_the_same_is_done_once_and_nothing_twice(data, alone):
         )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_equal_tokens_are_equal_to_half_a_row(data, alone):
     out = alone / "out"
     result = compare(comparison(data, "A_baseline", "B4_coreset_random", equal_tokens=True), out)

@@ -171,6 +171,7 @@ def test_only_and_until(tmp_path):
         run(out, until="choosen")
 
 
+@pytest.mark.slow
 def test_other_options_are_refused_and_done_again_when_that_is_asked_for(finished, copied):
     with pytest.raises(
         OutputExistsError, match=r"round-1\.runs was done with another tasks; --redo"

@@ -65,6 +65,7 @@ class Stopped(Exception):
     """What stops a training in a test; no error of adp."""
 
 
+@pytest.mark.slow
 def test_models_follow_each_other_and_a_stopped_training_goes_on(alone, monkeypatch):
     hashes = run(alone / "whole")
     records = [

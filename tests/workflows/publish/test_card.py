@@ -101,6 +101,7 @@ def test_no_hostile_character_is_left(hostile: Prepared):
     assert "7\\*7" in shown  # shown, and not worked out
 
 
+@pytest.mark.slow
 def test_a_hostile_store_is_still_read_by_all(hostile: Prepared, tmp_path: Path):
     import os
     import subprocess

@@ -103,7 +103,7 @@ def edited(grammar: Dialect, text: str, **change: Any) -> list[tuple[str, Any]]:
 
 
 def is_linear(grammar: Dialect, piece: str, before: str = "") -> None:
-    """Check that twice the hostile text takes about twice the time, and a megabyte ends.
+    """Check that twice the hostile text takes about twice the time, and ten times as much ends.
 
     Args:
         grammar: the dialect.

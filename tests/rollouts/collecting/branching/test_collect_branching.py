@@ -255,7 +255,7 @@ def kills(runs, count, seed):
 
 
 def test_a_killed_run_loses_and_repeats_nothing(tmp_path):
-    kills(Runs(tmp_path, 60), 1, 1)
+    kills(Runs(tmp_path, 20), 1, 1)
 
 
 @pytest.mark.slow
@@ -263,6 +263,7 @@ def test_runs_that_are_killed_at_ten_moments_lose_and_repeat_nothing(tmp_path):
     kills(Runs(tmp_path, 300), 10, 2)
 
 
+@pytest.mark.slow
 def test_two_processes_share_the_tasks(tmp_path):
     runs = Runs(tmp_path, 30)
     both = [runs.start(0.05, None, "--concurrency", 16, "--json") for _ in range(2)]
