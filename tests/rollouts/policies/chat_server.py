@@ -61,6 +61,8 @@ class Server(ThreadingHTTPServer):
     seen: list[Seen] = field(default_factory=list)
     lock: Any = field(default_factory=threading.Lock)
     daemon_threads = True
+    request_queue_size = 128
+    """Of five, the system resets some of those that many clients open at once."""
 
     def __post_init__(self):
         super().__init__(("127.0.0.1", 0), Handler)

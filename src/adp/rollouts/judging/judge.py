@@ -238,9 +238,10 @@ class Judge:
             costs.cached += 1
             return known
         async with self._free or nullcontext():
-            costs.asked += 1
             request = Request(messages, (), attempt=vote, turn=len(messages) // 2, seed=seed)
             answer = await _answered(member.policy, request)
+        # Not before: `check_called` would take a request that is on its way for one that went well.
+        costs.asked += 1
         costs.failed += answer.failure is not None
         costs.tokens_in += answer.tokens_in or 0
         costs.tokens_out += answer.tokens_out or 0
