@@ -100,10 +100,10 @@ def test_an_edit_of_an_argument_shows_or_is_reported(name: str) -> None:
 
 
 @EVERY
-def test_a_megabyte_of_anything_is_parsed(name: str) -> None:
+def test_a_long_text_of_anything_is_parsed(name: str) -> None:
     grammar = dialect(name)
     for character in ("\x00", "\ud800", "<", "["):
-        text = grammar.example + character * 1_000_000
+        text = grammar.example + character * 400_000
         grammar.pieces(text)
         grammar.results_in(text, grammar.parse(text).calls)
 
@@ -116,10 +116,10 @@ def test_work_grows_as_the_text(name: str) -> None:
     cuts = {example[: len(example) // 2], example[len(example) // 3 :], example + "\n"}
     for piece in sorted({*grammar.marks[:4], *grammar.results[:2], *cuts}):
         for words_ in (piece, f"{piece}\n"):
-            short, long = (words_ * (size // len(words_)) for size in (20_000, 160_000))
+            short, long = (words_ * (size // len(words_)) for size in (10_000, 80_000))
             # On a busy machine a measurement may be wrong; one that is right is enough.
             assert any(
-                _seconds(grammar, long) < 32 * max(_seconds(grammar, short), 0.004)
+                _seconds(grammar, long) < 32 * max(_seconds(grammar, short), 0.003)
                 for _ in range(4)
             ), words_
 
