@@ -153,7 +153,7 @@ def dot_plot(
         axes.set_xlabel(below, color=MUTED, **font(10))
         run_legend(axes, [(names[item], item) for item in used])
 
-    of_a_line = 20 if shares and len(used) < 2 else 8 + 11 * len(used)
+    of_a_line = 20 if len(used) < 2 else 8 + 11 * len(used)
     return draw_plot(alt, paint, height=62 + of_a_line * len(lines) + 17 * len(used))
 
 
