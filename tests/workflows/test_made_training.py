@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from adp.trainers.config_file import read_config
-from adp.workflows.made_training import with_made_data
+from adp.workflows.made_training import is_untried, try_trained, with_made_data
 from adp_schema.errors import InputError, OutputExistsError, UsageError
 from adp_schema.store import Store
 
@@ -122,6 +122,16 @@ def test_the_real_file_becomes_a_store(tmp_path):
 def test_a_store_that_is_named_is_taken():
     config, _ = read_config(configuration(), (), {"data.store": "mine"})
     assert with_made_data(config, "nowhere") is config
+
+
+def test_only_data_that_were_made_have_test_cases(tmp_path):
+    (tmp_path / "run.json").write_text("{}")  # the training is finished
+    config, _ = read_config(configuration(), ["data.make.test_count=3"])
+    assert not is_untried(config, tmp_path)
+    assert try_trained(config, tmp_path) is None
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "tools.json").write_text("{}")
+    assert is_untried(config, tmp_path)
 
 
 @pytest.mark.parametrize(

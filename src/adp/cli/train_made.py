@@ -29,6 +29,8 @@ def made_data(
     """
     resume, dry_run, as_json = switches
     if not makes_data(config):
+        if config.data.make is not None and config.data.make.test_count and not as_json:
+            say("no test cases: they are made with the data, and a store is named; see adp eval")
         return config
     if dry_run or target is None:
         _say_make(config, other, as_json=as_json)

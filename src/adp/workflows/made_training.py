@@ -178,8 +178,8 @@ def is_untried(config: TrainConfig, out: str | os.PathLike[str]) -> bool:
 
 
 def _cases(section: MakeSection, out: Path) -> str | None:
-    """The tasks of the trial; None when there is none."""
-    if not section.tools:
+    """The tasks of the trial; None when there is none, as when a store was named."""
+    if not (out / DATA / _TOOLS).is_file():
         return None
     if section.test_cases is not None:
         return section.test_cases
