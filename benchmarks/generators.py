@@ -144,7 +144,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--samples", type=int, default=1000)
     parser.add_argument("--seeds", type=int, nargs="*", default=[0, 1, 2])
-    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--steps", type=int, default=800)
     parser.add_argument("--tests", type=int, default=40)
     parser.add_argument("--out", type=Path, default=HERE / "results" / "generators.json")
     parser.add_argument("--only-learning", action="store_true")
