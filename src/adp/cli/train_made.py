@@ -29,8 +29,9 @@ def made_data(
     """
     resume, dry_run, as_json = switches
     if not makes_data(config):
-        if config.data.make is not None and config.data.make.test_count and not as_json:
-            say("no test cases: they are made with the data, and a store is named; see adp eval")
+        section = config.data.make
+        if section is not None and (section.test_count or section.test_cases) and not as_json:
+            say("a store is named: test cases go with data that are made; adp eval tries the model")
         return config
     if dry_run or target is None:
         _say_make(config, other, as_json=as_json)
