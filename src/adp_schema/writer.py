@@ -8,12 +8,13 @@ shard table by table without holding it.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adp_schema.builder import RowBuilder
@@ -31,25 +32,80 @@ LONG_COLUMNS = frozenset(
 
 _BLOOM = {"ndv": 1024, "fpp": 0.01}
 
+_REPEATED_SHARE = 0.5
+"""A long column of which less than this is distinct, by bytes, gets a dictionary all the same."""
+
+_COMPARED_BYTES = 64
+_REPEATED_FROM = 256 << 10
+"""Columns of fewer bytes fit into one page, which is compressed as one."""
+
+_REPEATED_LIMIT = 64 << 20
+"""Limit of such a dictionary, in bytes: more than a row group holds."""
+
 
 def shard_name(index: int) -> str:
     """File name of a shard."""
     return f"part-{index:05d}.parquet"
 
 
-def writer_options(table: Table) -> dict[str, Any]:
-    """Parquet settings of a table."""
+def writer_options(table: Table, repeated: Sequence[str] = ()) -> dict[str, Any]:
+    """Parquet settings of a table.
+
+    Args:
+        table: the table.
+        repeated: long columns whose values do repeat; each value is stored once a row group.
+    """
     names = [field.name for field in table.schema if not pa.types.is_list(field.type)]
     short = [name for name in names if name not in LONG_COLUMNS]
-    return {
+    options = {
         "compression": "zstd",
         "compression_level": 3,
-        "use_dictionary": short,
+        "use_dictionary": [*short, *repeated],
         "write_statistics": short,
         "bloom_filter_options": dict.fromkeys(table.bloom, _BLOOM) or None,
         # Small pages: a reader that wants one trajectory skips the pages of the others.
         "data_page_size": 256 << 10,
     }
+    return {**options, "dictionary_pagesize_limit": _REPEATED_LIMIT} if repeated else options
+
+
+def repeated_columns(rows: pa.Table) -> list[str]:
+    """Long columns most of whose bytes stand in earlier rows: histories told again each turn.
+
+    Pages are compressed one by one, so nothing but a dictionary sees what repeats from page to
+    page. Values of one length with the same beginning and end count as equal, which is quick and
+    decides nothing but how the column is stored.
+
+    Args:
+        rows: the first row group of a shard.
+    """
+    return [name for name in rows.column_names if name in LONG_COLUMNS and _repeats(rows[name])]
+
+
+def _repeats(column: pa.ChunkedArray) -> bool:
+    if not (pa.types.is_string(column.type) or pa.types.is_binary(column.type)):
+        return False
+    values = column.cast(pa.binary())
+    lengths = pc.binary_length(values)
+    total = pc.sum(lengths).as_py() or 0
+    if total < _REPEATED_FROM:
+        return False
+    heads = pc.binary_slice(values, 0, _COMPARED_BYTES)
+    tails = pc.binary_slice(values, -_COMPARED_BYTES)
+    keys = zip(lengths.to_pylist(), heads.to_pylist(), tails.to_pylist(), strict=True)
+    return sum(length or 0 for length, _, _ in set(keys)) < total * _REPEATED_SHARE
+
+
+def table_writer(path: Path, name: str, rows: pa.Table | None) -> pq.ParquetWriter:
+    """A writer of one table of a shard.
+
+    Args:
+        path: the file.
+        name: the table.
+        rows: its first row group; None when it has no rows.
+    """
+    repeated = () if rows is None else repeated_columns(rows)
+    return pq.ParquetWriter(path, TABLES[name].schema, **writer_options(TABLES[name], repeated))
 
 
 class ShardWriter:
@@ -75,14 +131,13 @@ class ShardWriter:
         if not rows.num_rows:
             return
         with self._whole():
-            self._writer(name).write_table(rows.combine_chunks(), row_group_size=rows.num_rows)
+            writer = self._writer(name, rows)
+            writer.write_table(rows.combine_chunks(), row_group_size=rows.num_rows)
         self.rows[name] = self.rows.get(name, 0) + rows.num_rows
 
-    def _writer(self, name: str) -> pq.ParquetWriter:
+    def _writer(self, name: str, rows: pa.Table | None = None) -> pq.ParquetWriter:
         if name not in self._writers:
-            table = TABLES[name]
-            path = self.folder / f"{name}.parquet"
-            self._writers[name] = pq.ParquetWriter(path, table.schema, **writer_options(table))
+            self._writers[name] = table_writer(self.folder / f"{name}.parquet", name, rows)
         return self._writers[name]
 
     def close(self) -> list[str]:

@@ -8,6 +8,7 @@ and it gives the same bytes whatever the order in which the shards were made.
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ import pyarrow.parquet as pq
 from adp.converters.shard_result import ShardResult
 from adp_schema.ids import numbered
 from adp_schema.tables import TABLES
-from adp_schema.writer import place, writer_options
+from adp_schema.writer import place, table_writer
 
 _COLUMNS = ("trajectory_id", "parent_id", "pair_id", "context_id", "chosen_id", "rejected_id")
 
@@ -47,20 +48,20 @@ def renumber_repeats(store: Path, results: list[ShardResult]) -> None:
 
 def _rewrite(store: Path, result: ShardResult, table: str, changed: dict[str, str]) -> None:
     columns = [name for name in _COLUMNS if name in TABLES[table].schema.names]
-    if not columns:
-        return
     shard = result.tables[table]
+    if not columns or not shard.rows:
+        return
     staged = store / ".run" / f"renumbered-{table}.parquet"
     schema = TABLES[table].schema
-    with (
-        pq.ParquetFile(store / shard.path) as file,
-        pq.ParquetWriter(staged, schema, **writer_options(TABLES[table])) as writer,
-    ):
+    with pq.ParquetFile(store / shard.path) as file, ExitStack() as stack:
+        writer = None
         for group in range(file.num_row_groups):
             rows = file.read_row_group(group, use_threads=False)
             for name in columns:
                 ids = [changed.get(value, value) for value in rows[name].to_pylist()]
                 index = schema.get_field_index(name)
                 rows = rows.set_column(index, schema.field(name), pa.array(ids, pa.string()))
-            writer.write_table(rows.cast(schema).combine_chunks(), row_group_size=rows.num_rows)
+            rows = rows.cast(schema).combine_chunks()
+            writer = writer or stack.enter_context(table_writer(staged, table, rows))
+            writer.write_table(rows, row_group_size=rows.num_rows)
     result.tables[table] = place(staged, store, table, result.index, shard.rows)
