@@ -21,6 +21,10 @@ from adp.curation.ops.measure.rows import PartitionRows
 WORD = r"[0-9][0-9.,:]*[0-9]|[A-Za-z_][A-Za-z0-9_]{5,}"
 RESULT = 2_000
 OTHER = 20_000
+SLICE = 4_000
+"""Texts that are taken apart at a time."""
+
+_Flags = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 _STEP, _CALL, _RESULT = 0, 1, 2
 _SHIFT = 1 << 20
@@ -29,52 +33,55 @@ _SHIFT = 1 << 20
 
 def measure(rows: PartitionRows) -> pl.DataFrame:
     """Unused and judged results of each trajectory."""
-    words = _words(rows)
-    first, last = _ends(words)
-    place = pl.col("place")
-    results = (
-        words.select("seq", "place", first=first, last=last)
-        .filter((place % _SHIFT >= _RESULT) & (place == pl.col("first")))
-        .group_by("seq", "place")
-        .agg((pl.col("last") > place).any().alias("used"))
-    )
+    texts = _texts(rows)
+    words = _words(texts)
+    texts = texts.unique("number", keep="first", maintain_order=True).drop("number", "text")
+    judged, used = _judge(texts, words)
     end = rows.steps.filter(pl.col("agent")).group_by("seq").agg(pl.col("step").max().alias("end"))
-    judged = results.join(end, on="seq", how="inner").filter(
-        pl.col("place") // _SHIFT < pl.col("end")
-    )
-    counted = judged.group_by("seq").agg(
-        pl.len().cast(pl.Int64).alias("judged_results"),
-        (~pl.col("used")).sum().cast(pl.Int64).alias("unused_results"),
+    results = texts.with_columns(judged=pl.Series(judged), used=pl.Series(used))
+    results = results.filter("judged").join(end, on="seq", how="inner")
+    counted = (
+        results.filter(pl.col("place") // _SHIFT < pl.col("end"))
+        .group_by("seq")
+        .agg(
+            pl.len().cast(pl.Int64).alias("judged_results"),
+            (~pl.col("used")).sum().cast(pl.Int64).alias("unused_results"),
+        )
     )
     return rows.seqs.join(counted, on="seq", how="left").fill_null(0)
 
 
-def _ends(words: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
-    """For each word the first place of it in its trajectory, and the last where the agent says it.
+def _judge(texts: pl.DataFrame, words: pl.DataFrame) -> tuple[_Flags, _Flags]:
+    """For each place whether it is a result with distinctive words, and whether one is taken up.
 
-    Sorting one number that stands for both is faster than grouping by the two.
+    One number stands for a trajectory and a word. Of the other texts, most words are in no result:
+    a table of bits by the last digits of the numbers leaves nearly all of them out. What is left is
+    sorted by the number, which is faster than grouping.
     """
-    size = words.height
-    if not size:
-        return pl.Series([], dtype=pl.Int64), pl.Series([], dtype=pl.Int64)
-    seq = words["seq"].to_numpy().astype(np.uint64)
-    key = words["word"].to_numpy() + seq * np.uint64(0x9E3779B97F4A7C15)
-    order = np.argsort(key)
-    ordered = key[order]
+    judged, used = np.zeros((2, texts.height), np.bool_)
+    is_result = (texts["place"] % _SHIFT >= _RESULT).to_numpy()
+    number = words["number"].to_numpy()
+    of_result = is_result[number]
+    if not of_result.any():
+        return judged, used
+    spread = texts["seq"].to_numpy().astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    key = words["word"].to_numpy() + spread[number]
+    bits = np.zeros(1 << int(8 * of_result.sum()).bit_length(), np.bool_)
+    slot = key & np.uint64(len(bits) - 1)
+    bits[slot[of_result]] = True
+    kept = pl.DataFrame({"key": key, "number": number}).filter(pl.Series(bits[slot])).sort("key")
+    ordered, number = kept["key"].to_numpy(), kept["number"].to_numpy()
     starts = np.concatenate(([0], np.flatnonzero(ordered[1:] != ordered[:-1]) + 1))
-    place = words["place"].to_numpy()
-    where = np.where(words["agent"].to_numpy(), place, -_SHIFT)
-    lengths = np.diff(np.concatenate((starts, [size])))
-    ends = []
-    for reduce, values in ((np.minimum, place), (np.maximum, where)):
-        full = np.empty(size, np.int64)
-        full[order] = np.repeat(reduce.reduceat(values[order], starts), lengths)
-        ends.append(pl.Series(full))
-    return ends[0], ends[1]
+    first = np.minimum.reduceat(number, starts)
+    by_agent = texts["agent"].to_numpy()[number]
+    last = np.maximum.reduceat(np.where(by_agent, number, 0), starts)
+    judged[first] = True
+    used[first[last > first]] = True
+    return judged & is_result, used
 
 
-def _words(rows: PartitionRows) -> pl.DataFrame:
-    """``seq``, ``place``, ``agent`` and ``word`` (a number that stands for it)."""
+def _texts(rows: PartitionRows) -> pl.DataFrame:
+    """``seq``, ``place``, ``agent``, ``text`` of every text, sorted; ``number`` counts places."""
     step = pl.col("step").cast(pl.Int64) * _SHIFT
     arguments = pl.coalesce("arguments", "arguments_raw")
     # A step that stands for a result is read as that.
@@ -82,11 +89,10 @@ def _words(rows: PartitionRows) -> pl.DataFrame:
     steps = rows.steps.join(results, on=["seq", "step"], how="anti", maintain_order="left")
     agents = pl.col("agent").alias("agent")
     none = pl.lit(value=False).alias("agent")
+    reasoning = _head(pl.col("reasoning"), OTHER).alias("text")
     parts = (
         steps.select("seq", step.alias("place"), agents, _head(pl.col("text"), OTHER)),
-        steps.select(
-            "seq", step.alias("place"), agents, _head(pl.col("reasoning"), OTHER).alias("text")
-        ),
+        steps.select("seq", step.alias("place"), agents, reasoning),
         rows.calls.select(
             "seq",
             (step + _CALL).alias("place"),
@@ -100,14 +106,21 @@ def _words(rows: PartitionRows) -> pl.DataFrame:
             _head(pl.col("text"), RESULT),
         ),
     )
-    word = pl.col("text").str.extract_all(WORD)
-    # One part after the other: the words themselves are far larger than the numbers for them.
+    texts = pl.concat(parts).drop_nulls("text").sort("seq", "place")
+    return texts.with_columns(number=pl.struct("seq", "place").rle_id())
+
+
+def _words(texts: pl.DataFrame) -> pl.DataFrame:
+    """``number`` of the place, and ``word`` (a number that stands for it)."""
+    word = pl.col("text").str.extract_all(WORD).alias("word")
+    # Piece by piece: the words themselves are far larger than the numbers for them.
     return pl.concat(
-        part.select("seq", "place", "agent", word.alias("word"))
+        texts.slice(start, SLICE)
+        .select("number", word)
         .explode("word")
         .drop_nulls("word")
         .with_columns(pl.col("word").hash())
-        for part in parts
+        for start in range(0, max(texts.height, 1), SLICE)
     )
 
 
