@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from adp.curation import partitions
 from adp.curation.apply import apply
 from adp.curation.op import OpResult
-from adp.curation.ops.dedup_near import DedupNear, minhash, stars
+from adp.curation.ops.dedup_near import DedupNear, bands, minhash, stars
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.errors import RecipeError
 from adp_schema.store import Store
@@ -255,6 +255,18 @@ def test_partitions_and_workers_change_nothing(
     monkeypatch.setattr(partitions, "PARTITION_BYTES", 400_000)
     monkeypatch.setattr("adp.stores.stage.SMALL", 0)
     _same(whole, apply("dedup_near", store, workers=2))
+
+
+def test_ranges_of_a_band_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With very many documents a worker sorts a range of the hashes of a band at a time."""
+    store = write_planted(tmp_path, iter(list(runs(COUNT, prefix=0))))
+    whole = apply("dedup_near", store, alarm="warn")
+    monkeypatch.setattr(partitions, "PARTITION_BYTES", 100_000)
+    monkeypatch.setattr(bands, "RANGE_DOCUMENTS", COUNT // 7)
+    cut = apply("dedup_near", store, alarm="warn")
+    assert cut.dropped is not None
+    assert cut.dropped.height
+    _same(whole, cut)
 
 
 def test_similarity_and_evidence(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import polars as pl
 
 from adp.curation.clusters import alarms, stop_on
 from adp.curation.op import OpResult
+from adp.curation.ops.dedup_near.bands import shared_bands, sketches_of
 from adp.curation.ops.dedup_near.minhash import band_hashes, chance, choose_bands, signatures
 from adp.curation.ops.dedup_near.options import DedupNear
 from adp.curation.ops.dedup_near.shingle_files import (
@@ -20,7 +21,7 @@ from adp.curation.ops.dedup_near.shingle_files import (
     common_shingles,
     without,
 )
-from adp.curation.ops.dedup_near.stars import Documents, buckets, stars
+from adp.curation.ops.dedup_near.stars import Documents, stars
 from adp.curation.partitions import Partition
 from adp.curation.pool import Pool
 from adp.curation.survivors import in_order
@@ -138,7 +139,7 @@ def find(pool: Pool, options: DedupNear) -> OpResult:
         documents = documents.with_columns(kept, pl.lit(None, pl.String).alias("text"))
     order = in_order(pool.members, options.keep).with_row_index("rank")
     documents = documents.join(_with_task(order, options), on="seq", maintain_order="left")
-    near, candidates = _near(documents, plan, indexes, options.threshold)
+    near, candidates = _near(pool, documents, plan, indexes, options.threshold)
     equal = _equal(documents.filter(pl.col("kept") < plan.least))
     columns = _columns_of(order, pl.concat([near, equal]))
     summary = {
@@ -193,7 +194,7 @@ def _with_task(order: pl.DataFrame, options: DedupNear) -> pl.DataFrame:
 
 
 def _near(
-    documents: pl.DataFrame, plan: _Plan, indexes: Sequence[int], threshold: float
+    pool: Pool, documents: pl.DataFrame, plan: _Plan, indexes: Sequence[int], threshold: float
 ) -> tuple[pl.DataFrame, int]:
     """``seq``, ``anchor`` (a seq), ``jaccard`` of near duplicates; and the pairs compared."""
     chosen = (
@@ -203,18 +204,17 @@ def _near(
         .sort("rank")
     )
     sizes = [documents.filter(pl.col("partition") == index)["kept"].to_numpy() for index in indexes]
-    picked = chosen["sketch"].to_numpy()
-    none = np.zeros((0, plan.permutations), np.uint8)
-    bands = [np.zeros((plan.bands, 0), np.uint64)]
-    bands += [plan.files.load("bands", index) for index in indexes]
-    match = buckets(np.concatenate(bands, axis=1)[:, picked])
-    del bands
-    sketches = np.concatenate([none, *(plan.files.load("sketch", index) for index in indexes)])
+    columns = chosen["sketch"].to_numpy()
+    ranks = np.empty(len(columns), np.uint32)
+    ranks[columns] = np.arange(len(columns), dtype=np.uint32)
+    match = shared_bands(pool, plan.files, indexes, ranks, plan.bands)
+    candidates = np.unique(match.members)
     shingle_reader = ShingleReader(plan.files, indexes, sizes)
     try:
         compared = Documents(
             place=chosen["place"].to_numpy(),
-            sketch=sketches[picked],
+            candidates=candidates,
+            sketch=sketches_of(plan.files, indexes, columns[candidates]),
             task=chosen["same_task"].fill_null(-1).to_numpy(),
             reader=shingle_reader,
             threshold=threshold,

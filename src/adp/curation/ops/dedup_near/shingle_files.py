@@ -108,20 +108,19 @@ class ShingleReader:
         self, files: ShingleFiles, indexes: Sequence[int], sizes: Sequence[Numbers]
     ) -> None:
         self._files = [os.open(files.path("kept", index), os.O_RDONLY) for index in indexes]
-        self._file = np.repeat(np.arange(len(sizes)), [len(item) for item in sizes]).tolist()
+        self._file = np.repeat(np.arange(len(sizes)), [len(item) for item in sizes])
         heads = [os.fstat(file).st_size for file in self._files]
-        starts: list[int] = []
+        starts = [np.zeros(0, np.int64)]
         for head, size in zip(heads, sizes, strict=True):
             # The data end the file; the header before them is of a length that numpy chooses.
-            begin = head - 8 * int(size.sum())
-            starts += (begin + 8 * (np.cumsum(size) - size)).tolist()
-        self._starts = starts
+            starts.append(head - 8 * int(size.sum()) + 8 * (np.cumsum(size) - size))
+        self._starts = np.concatenate(starts)
         self.sizes = np.concatenate([np.zeros(0, np.int64), *sizes])
 
     def read(self, document: int) -> Numbers:
         """Hashes of the shingles of a document, sorted."""
         size = 8 * int(self.sizes[document])
-        data = os.pread(self._files[self._file[document]], size, self._starts[document])
+        data = os.pread(self._files[self._file[document]], size, int(self._starts[document]))
         return np.frombuffer(data, np.uint64)
 
     def close(self) -> None:

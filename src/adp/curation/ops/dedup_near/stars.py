@@ -7,7 +7,7 @@ together, as connected components do.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,14 +33,16 @@ class Documents:
     """The documents that are compared, in the order in which they would stay.
 
     Attributes:
-        place: number of each on the shelf.
-        sketch: lower bytes of its signature.
+        place: number of each in the files of shingles.
+        candidates: those that share a band, sorted.
+        sketch: lower bytes of the signatures of the candidates.
         task: number of its task; -1 when it may be compared with all.
         reader: their shingles.
         threshold: least Jaccard similarity of a near duplicate.
     """
 
     place: Numbers
+    candidates: Numbers
     sketch: Numbers
     task: Numbers
     reader: ShingleReader
@@ -58,9 +60,13 @@ class Documents:
         good: Numbers = (self.task[left] < 0) | (self.task[left] != self.task[right])
         rest = np.flatnonzero(good)
         for part in np.array_split(rest, len(rest) // 100_000 + 1):
-            same = (self.sketch[left[part]] == self.sketch[right[part]]).sum(1)
+            same = (self._sketch_of(left[part]) == self._sketch_of(right[part])).sum(1)
             good[part] = same >= least
         return good
+
+    def _sketch_of(self, documents: Numbers) -> Numbers:
+        rows: Numbers = self.sketch[np.searchsorted(self.candidates, documents)]
+        return rows
 
     def jaccard(self, left: Numbers, right: Numbers) -> Numbers:
         """Exact Jaccard similarity of the shingles of pairs."""
@@ -127,27 +133,39 @@ class Buckets:
         return int((self.sizes * (self.sizes - 1) // 2).sum())
 
 
-def buckets(bands: Numbers) -> Buckets:
+def buckets(bands: Iterable[Numbers]) -> Buckets:
     """Find the documents that share a band.
 
     Args:
-        bands: hashes, bands by documents.
+        bands: hashes of each band, a document after the other.
     """
-    documents = bands.shape[1]
-    bits = np.uint64(max(documents - 1, 1).bit_length())
-    number = np.arange(documents, dtype=np.uint64)
-    members, sizes = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for band in bands if documents else ():
-        # The lower bits give way to the number of the document: one sort does for both.
-        keys = band >> bits << bits | number
-        keys.sort()
-        group = keys >> bits
-        edge = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1], [True]]))
-        size = np.diff(edge)
-        several = np.repeat(size > 1, size)
-        members.append((keys[several] & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.int64))
-        sizes.append(size[size > 1])
+    members, sizes = [np.zeros(0, np.uint32)], [np.zeros(0, np.int64)]
+    for band in bands:
+        bits = np.uint64(max(len(band) - 1, 1).bit_length())
+        number = np.arange(len(band), dtype=np.uint64)
+        shared, counts = equal_keys(band >> bits << bits | number, int(bits))
+        members.append(shared)
+        sizes.append(counts)
     return Buckets(np.concatenate(members), np.concatenate(sizes))
+
+
+def equal_keys(keys: Numbers, bits: int) -> tuple[Numbers, Numbers]:
+    """Find the documents whose keys are equal without their lower bits.
+
+    Args:
+        keys: hashes whose lower bits are the number of the document; they are sorted in place.
+        bits: how many bits the numbers take.
+
+    Returns:
+        Members of the groups of two or more, group after group; and the sizes of the groups.
+    """
+    keys.sort()
+    group = keys >> np.uint64(bits)
+    edge = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1], [True]]))
+    size = np.diff(edge) if len(keys) else np.zeros(0, np.int64)
+    several = np.repeat(size > 1, size)
+    members = keys[several] & ((np.uint64(1) << np.uint64(bits)) - np.uint64(1))
+    return members.astype(np.uint32), size[size > 1]
 
 
 def stars(documents: Documents, value: Buckets) -> NearStars:
@@ -199,7 +217,7 @@ def _list_pairs(value: Buckets, total: int) -> tuple[Numbers, Numbers]:
     first, distance = np.arange(len(members)), 1
     while len(first):
         first = first[first + distance < ends[first]]
-        keys.append(members[first] * total + members[first + distance])
+        keys.append(members[first].astype(np.int64) * total + members[first + distance])
         distance += 1
     pairs = np.unique(np.concatenate(keys))
     return np.divmod(pairs, max(total, 1))
