@@ -23,6 +23,9 @@ TASK_CHARACTERS = 800
 LOOKED_AT = 32
 """Messages of user and agent that are looked at."""
 
+CHUNK = 50_000
+"""Trajectories whose messages are in memory at a time."""
+
 ALIKE = 0.3
 """Share of the runs of a key that must go on with the same words, for these to be a preamble."""
 
@@ -31,28 +34,78 @@ Message = tuple[bool, str]
 
 
 def word_keys(store: Store) -> pl.DataFrame:
-    """Keys of the tasks of trajectories without a task id: ``seq`` and ``words``."""
-    steps = _messages(store)
-    # A preamble is that of a data set. The key itself does not name it: runs of two agents may be
-    # in two data sets.
-    sets: dict[str | None, dict[int, list[Message]]] = defaultdict(lambda: defaultdict(list))
-    for seq, dataset, user, text in steps.iter_rows():
-        messages = sets[dataset][seq]
-        # Without words, what the agent did is not known here: it counts as a word of its own.
-        digest = ids.digest(text.encode("utf-8")) if text is not None else f"{seq}/{len(messages)}"
-        messages.append((user, digest))
-    keys = {seq: key for runs in sets.values() for seq, key in keys_of(runs).items()}
-    seqs = sorted(keys)
-    return pl.DataFrame(
-        {"seq": seqs, "words": [keys[seq] for seq in seqs]},
-        schema={"seq": pl.Int64, "words": pl.String},
+    """Keys of the tasks of trajectories without a task id: ``seq`` and ``words``.
+
+    Messages are read `CHUNK` trajectories at a time, and of most of them only two hashes are kept.
+    """
+    rows = store.scan("trajectories").filter(pl.col("task_id").is_null())
+    without = rows.select("seq", "dataset").collect().sort("seq")
+    chunks = [without.slice(start, CHUNK) for start in range(0, without.height, CHUNK)]
+    keys = pl.concat([_EMPTY, *(_first_keys(store, chunk) for chunk in chunks)])
+    group = ["dataset", "words"]
+    alike = pl.when(pl.col("agent").is_not_null()).then(pl.len().over([*group, "agent"]))
+    preamble = (alike > 1) & (alike >= ALIKE * pl.len().over(group))
+    looked_at = keys.filter(preamble.any().over(group)).select("seq", "dataset").sort("seq")
+    new = _told_apart_keys(store, looked_at)
+    return (
+        keys.join(new, on="seq", how="left")
+        .select("seq", pl.coalesce("new", "words").alias("words"))
+        .sort("seq")
     )
 
 
-def _messages(store: Store) -> pl.DataFrame:
+_EMPTY = pl.DataFrame(
+    schema={"seq": pl.Int64, "dataset": pl.String, "words": pl.String, "agent": pl.String}
+)
+
+
+def _first_keys(store: Store, without: pl.DataFrame) -> pl.DataFrame:
+    """``seq``, ``dataset``, ``words`` (the key) and a hash of what the agent says next.
+
+    Trajectories in which the user says nothing have no row.
+    """
+    rows = []
+    for dataset, runs in _messages_by_run(store, without).items():
+        for seq, messages in runs.items():
+            start, end = _asked(messages)
+            if end > start:
+                after = _run_of(messages, end, user=False)
+                agent = _key("", messages, end, after) if after > end else None
+                rows.append((seq, dataset, _key("", messages, start, end), agent))
+    return pl.DataFrame(rows, schema=_EMPTY.schema, orient="row")
+
+
+def _told_apart_keys(store: Store, looked_at: pl.DataFrame) -> pl.DataFrame:
+    """``seq`` and ``new``: the keys of whole groups in which the agent's next words are alike."""
+    # A preamble is that of a data set. The key itself does not name it: runs of two agents may be
+    # in two data sets.
+    keys = {
+        seq: key
+        for runs in _messages_by_run(store, looked_at).values()
+        for seq, key in keys_of(runs).items()
+    }
+    schema = {"seq": pl.Int64, "new": pl.String}
+    return pl.DataFrame({"seq": list(keys), "new": list(keys.values())}, schema=schema)
+
+
+def _messages_by_run(
+    store: Store, wanted: pl.DataFrame
+) -> Mapping[str | None, Mapping[int, Sequence[Message]]]:
+    """Data set -> ``seq`` -> the first messages of a trajectory."""
+    sets: dict[str | None, dict[int, list[Message]]] = defaultdict(lambda: defaultdict(list))
+    for start in range(0, wanted.height, CHUNK):
+        steps = _messages(store, wanted.slice(start, CHUNK))
+        for seq, dataset, user, text in steps.iter_rows():
+            messages = sets[dataset][seq]
+            # Without words, what the agent did is not known here: a word of its own.
+            unknown = f"{seq}/{len(messages)}"
+            digest = ids.digest(text.encode("utf-8")) if text is not None else unknown
+            messages.append((user, digest))
+    return sets
+
+
+def _messages(store: Store, wanted: pl.DataFrame) -> pl.DataFrame:
     """``seq``, data set, whether the user says it, and the words, of the first messages."""
-    rows = store.scan("trajectories").filter(pl.col("task_id").is_null())
-    without = rows.select("seq", "dataset")
     text = pl.col("text")
     ends = pl.concat_str(text.str.head(TASK_CHARACTERS), text.str.tail(TASK_CHARACTERS))
     words = pl.when(text.str.len_chars() > 2 * TASK_CHARACTERS).then(ends).otherwise(text)
@@ -60,9 +113,10 @@ def _messages(store: Store) -> pl.DataFrame:
     user = pl.col("source") == "user"
     return (
         store.scan("steps")
+        .filter(pl.col("seq").is_between(wanted["seq"][0], wanted["seq"][-1]))
         .filter((user & text.is_not_null()) | (pl.col("source") == "agent"))
         .select("seq", "step", user.alias("user"), plain.alias("text"))
-        .join(without, on="seq", how="inner")
+        .join(wanted.lazy(), on="seq", how="inner")
         .sort("seq", "step")
         .filter(pl.int_range(pl.len()).over("seq") < LOOKED_AT)
         .select("seq", "dataset", "user", "text")
@@ -78,10 +132,7 @@ def keys_of(runs: Mapping[int, Sequence[Message]]) -> dict[int, str]:
     """
     groups: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for seq, messages in runs.items():
-        start = 0
-        while start < len(messages) and not messages[start][0]:
-            start += 1  # what the agent says before it is asked
-        end = _run_of(messages, start, user=True)
+        start, end = _asked(messages)
         if end > start:
             groups[_key("", messages, start, end)].append((seq, end))
     keys: dict[int, str] = {}
@@ -115,6 +166,12 @@ def _told_apart(
             else:
                 groups += asked.items()
     return groups
+
+
+def _asked(messages: Sequence[Message]) -> tuple[int, int]:
+    """The first messages of the user, behind what the agent says before it is asked."""
+    start = _run_of(messages, 0, user=False)
+    return start, _run_of(messages, start, user=True)
 
 
 def _run_of(messages: Sequence[Message], start: int, *, user: bool) -> int:
