@@ -25,16 +25,13 @@ def load(inputs: Sequence[Input]) -> State:
 
     Ids that an earlier input has too get the next number (``#2``, ``#3``).
     """
-    frames = []
-    taken: set[str] = set()
+    frames: list[pl.DataFrame] = []
     for source in inputs:
         rows = _rows(source)
-        names = rows["trajectory_id"].to_list()
-        source.renamed = renamed_ids(names, taken)
-        taken.update(source.renamed.get(name, name) for name in names)
+        source.renamed = _renamed(rows["trajectory_id"], [it["trajectory_id"] for it in frames])
         if source.renamed:
-            new = pl.Series([source.renamed.get(name, name) for name in names], dtype=pl.String)
-            rows = rows.with_columns(new.alias("trajectory_id"))
+            new = pl.col("trajectory_id").replace(source.renamed)
+            rows = rows.with_columns(new)
         frames.append(rows)
     everything = pl.concat(frames)
     main = everything.filter(pl.col("parent_id").is_null())
@@ -47,6 +44,14 @@ def load(inputs: Sequence[Input]) -> State:
         branches=_branches(everything, inputs),
         pairs=_pairs(inputs, everything["trajectory_id"]),
     )
+
+
+def _renamed(names: pl.Series, earlier: Sequence[pl.Series]) -> dict[str, str]:
+    """New ids for those that an earlier input has too; mostly there are none."""
+    before = pl.concat([pl.Series(dtype=pl.String), *earlier])
+    if not names.is_in(before.implode()).any():
+        return {}
+    return renamed_ids(names.to_list(), set(before.to_list()))
 
 
 def _rows(source: Input) -> pl.DataFrame:
