@@ -18,6 +18,7 @@ from adp.rendering.chat import Chat, Message
 from adp.rendering.m3_forms import frame_of
 from adp.rendering.options import RenderOptions
 from adp.rendering.probe import Plain, TemplateRefusalError, probe
+from adp.rendering.template_attributes import quick_attributes
 from adp_schema.errors import MissingExtraError, UsageError
 from adp_schema.ids import digest
 
@@ -63,6 +64,8 @@ class ChatTemplate:
             self._compiled = [_compile_jinja_template(text) for text in self.texts]
         except jinja2.TemplateError as error:
             raise UsageError(f"the chat template is not valid: {error}") from error
+        for template in self._compiled:
+            quick_attributes(template.environment)
         day = datetime.strptime(options.date, "%Y-%m-%d")
         self._values = {
             **tokenizer.special_tokens_map,
