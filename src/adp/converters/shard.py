@@ -70,6 +70,12 @@ class ConvertJob:
     dialects: dict[int, tuple[str, bool]] = field(default_factory=dict)
     rename: bool = False
 
+    @property
+    def reads(self) -> Iterator[str]:
+        """The files that are read."""
+        for _, piece, *_ in self.pieces:
+            yield from (item.place.path for item in (piece, *piece.sides))
+
     def without(self, change: ChangedInputError) -> ConvertJob:
         """The same, but a file is rejected, and so are those that belong together with it."""
         why = f"{change.reason}; convert it again"

@@ -126,7 +126,10 @@ class Pool:
         names = {path.name for path in self.scratch.iterdir()}
         known = {place: None for place, path in enumerate(paths) if path.name in names}
         write_part = functools.partial(_write_part, work, options, paths)
-        run_stage(self.partitions, write_part, self.workers, self.progress, known=known)
+        run_stage(
+            self.partitions, write_part, self.workers, self.progress,
+            folder=self.scratch, known=known,
+        )  # fmt: skip
         frames = [pl.read_parquet(path, glob=False) for path in paths]
         return pl.concat(frames) if frames else pl.DataFrame()
 

@@ -62,6 +62,11 @@ class RenderJob:
     options: str
     out: str
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """What is read."""
+        return (self.root,)
+
 
 @dataclass
 class Done:

@@ -152,7 +152,10 @@ class StagedRun:
         def noted(job: AnyJob, result: AnyResult) -> None:
             write_atomic(self._note(job.index), result.text())
 
-        return run_stage(jobs, work, self.workers, report, total=total, known=known, done=noted)
+        return run_stage(
+            jobs, work, self.workers, report,
+            total=total, folder=self.scratch, known=known, done=noted,
+        )  # fmt: skip
 
     def _note(self, index: int) -> Path:
         return self.scratch / f"shard-{index:05d}.json"
