@@ -51,12 +51,16 @@ class RayExecutor:
     Args:
         address: ``HOST:PORT`` of a cluster that runs, one of whose machines this is, or ``auto``;
             None takes ``RAY_ADDRESS``, and without that begins a cluster of this machine alone.
+
+    Raises:
+        MissingExtraError: Ray is not installed.
     """
 
     def __init__(self, address: str | None = None) -> None:
         self._address = address or os.environ.get("RAY_ADDRESS") or None
         self._is_begun = False
         self._kept: list[str] = []
+        need("ray")
 
     def run(
         self,
@@ -77,7 +81,6 @@ class RayExecutor:
 
         Raises:
             EngineError: the cluster cannot be reached, or one of its machines cannot do the work.
-            MissingExtraError: Ray is not installed.
         """
         coming = iter(parts)
         first = list(islice(coming, 2))
@@ -87,7 +90,8 @@ class RayExecutor:
         ray = self._begin()
         most = workers or int(ray.cluster_resources().get("CPU", 1)) + AHEAD
         with _probe(folder) as probe:
-            stage = _Stage(ray, work, self._kept[-1] if self._kept else secrets.token_hex(8), probe)
+            token = self._kept[0] if self._kept else secrets.token_hex(8)
+            stage = _Stage(ray, work, token, probe)
             try:
                 for part, task in few_at_a_time(
                     chain(first, coming), most, stage.begin, stage.ended
@@ -115,11 +119,12 @@ class RayExecutor:
             ray.shutdown()
 
     def _begin(self) -> Any:
-        need("ray")
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         import ray
 
         if not ray.is_initialized():
+            # Ray prints on stdout when a machine dies, whatever it is told about logs.
+            ray._private.worker.print_to_stdstream = _print_nothing
             with _signals_kept():
                 _connect(ray, self._address)
             self._is_begun = True
@@ -238,6 +243,10 @@ def _connect(ray: Any, address: str | None) -> None:
             f"{place} ({first}); begin one with: ray start --head, and on each other machine: "
             "ray start --address HOST:6379"
         ) from error
+
+
+def _print_nothing(*_: Any, **__: Any) -> None:
+    """Take what Ray would print."""
 
 
 def _lost(error: Exception) -> str:
