@@ -98,13 +98,6 @@ def test_what_the_work_raises_comes_out_as_it_is(executor):
     assert "in fail_at_five" in caught.value.__notes__[0]
 
 
-def test_an_error_ends_what_is_at_work(executor, cluster, tmp_path):
-    parts = [Part(index, reads=(str(tmp_path),)) for index in range(2)]
-    with use_executor(executor), pytest.raises(KeyError, match="the first one fails"):
-        run_stage(iter(parts), work_on, None, Silent())
-    assert not cluster.kill_worker(random.Random(0))  # none is left at work
-
-
 def made_of(chats, folder, executor):
     """All stages over one small input, by one executor; hashes of what they wrote."""
     workers = None if executor else 1
@@ -158,6 +151,7 @@ def test_stages_write_the_same_bytes_on_two_nodes_as_in_one_process(chats, tmp_p
     assert not list(tmp_path.rglob(".run"))
 
 
+@pytest.mark.slow
 def test_redacted_and_published_bytes_are_the_same(chats, tmp_path, executor, monkeypatch):
     pytest.importorskip("phonenumbers")
     monkeypatch.setattr("adp.workflows.publish.messages.PART_BYTES", 1)
@@ -183,6 +177,7 @@ def test_redacted_and_published_bytes_are_the_same(chats, tmp_path, executor, mo
     assert made[0] == made[1]
 
 
+@pytest.mark.slow
 @pytest.mark.train
 def test_rendered_rows_are_the_same(chats, tmp_path, executor, monkeypatch):
     monkeypatch.setattr("adp.rendering.run.JOB_ROWS", 30)
@@ -202,6 +197,7 @@ def test_rendered_rows_are_the_same(chats, tmp_path, executor, monkeypatch):
 
 def test_a_machine_that_does_not_see_the_output_is_named(executor, tmp_path, monkeypatch):
     (tmp_path / "out").mkdir()
+    monkeypatch.setattr(ray_executor, "PROBE_SECONDS", 0.5)
     monkeypatch.setattr(ray_executor, "_probe", lambda _: nullcontext(str(tmp_path / "out" / "x")))
     parts = iter([Part(0), Part(1)])
     sentence = (
@@ -248,17 +244,16 @@ def test_a_file_that_changed_meanwhile_is_left_to_the_work(executor, tmp_path, m
         ({"probe": "/nowhere/probe"}, "does not see /nowhere; put the output into a folder"),
     ],
 )
-def test_what_a_worker_lacks_is_one_sentence(changes, words, monkeypatch):
-    monkeypatch.setattr(ray_worker, "_PATIENCE", 0.0)
-    needs = {"token": "t", "versions": {}, "folder": str(Path.cwd()), "path": []}
-    needs |= {"variables": {}, "probe": "", **changes}
+def test_what_a_worker_lacks_is_one_sentence(changes, words):
+    needs = {"versions": {}, "folder": str(Path.cwd()), "path": []}
+    needs |= {"variables": {}, "probe": "", "seconds": 0.0, **changes}
     kind, sentence = ray_worker.do_part(needs, b"", b"", [])
     assert kind == ray_worker.UNFIT
     assert words in sentence
 
 
 def test_what_cannot_be_sent_back_is_said_in_words(monkeypatch):
-    needs = {"token": "t", "versions": {}, "folder": str(Path.cwd()), "path": []}
+    needs = {"versions": {}, "folder": str(Path.cwd()), "path": []}
     needs |= {"variables": {}, "probe": ""}
     monkeypatch.setattr(ray_worker, "_fit", [])
     kind, reply = ray_worker.do_part(needs, pickle.dumps(raise_a_lock), pickle.dumps(None), [])
@@ -301,6 +296,13 @@ def test_the_environment_chooses_an_engine(monkeypatch):
     monkeypatch.setenv("ADP_ENGINE", "rai")
     with pytest.raises(UsageError, match="unknown engine 'rai'"):
         run_stage([Part(1)], double, 1, Silent())
+
+
+def test_an_error_ends_what_is_at_work(executor, cluster, tmp_path):
+    parts = [Part(index, reads=(str(tmp_path),)) for index in range(2)]
+    with use_executor(executor), pytest.raises(KeyError, match="the first one fails"):
+        run_stage(iter(parts), work_on, None, Silent())
+    assert not cluster.kill_worker(random.Random(0))  # none is left at work
 
 
 # ---- what dies -----------------------------------------------------------------------------------

@@ -74,7 +74,7 @@ class ConvertJob:
     def reads(self) -> Iterator[str]:
         """The files that are read."""
         for _, piece, *_ in self.pieces:
-            yield from (item.place.path for item in (piece, *piece.sides))
+            yield from (place.path for place in (piece.place, *(it.place for it in piece.sides)))
 
     def without(self, change: ChangedInputError) -> ConvertJob:
         """The same, but a file is rejected, and so are those that belong together with it."""

@@ -34,6 +34,9 @@ Made = TypeVar("Made")
 TRIES = 50
 """How often a part is done again whose worker or machine died."""
 
+PROBE_SECONDS = 10.0
+"""Within this time all machines see a file that was just made in a folder that they share."""
+
 _OBJECT_BYTES = 128 << 20
 """Memory of a cluster of this machine for what is sent; parts and results are small."""
 
@@ -146,7 +149,6 @@ class _Stage:
         self._ray = ray
         self._work = work
         needs = {
-            "token": token + probe,
             "versions": installed(),
             "folder": str(Path.cwd()),
             "path": [str(Path(place).absolute()) for place in sys.path],
@@ -154,6 +156,7 @@ class _Stage:
                 name: text for name, text in os.environ.items() if name.startswith(_VARIABLES)
             },
             "probe": probe,
+            "seconds": PROBE_SECONDS,
         }
         self._needs = ray.put(needs)
         self._pickled = ray.put(ray.cloudpickle.dumps(work))

@@ -29,11 +29,8 @@ MADE, RAISED, UNFIT, MISSING = "made", "raised", "unfit", "missing"
 """What a reply says: the result, an exception of the work, why this worker cannot do it, a path
 that it does not see."""
 
-_PATIENCE = 10.0
-"""Seconds until a file that was just made must be seen by all machines that share its folder."""
-
-_fit: list[str] = []
-"""The tokens of the stages that this worker was looked at for."""
+_fit: list[dict[str, Any]] = []
+"""What this worker was last asked to have, and has."""
 
 
 def installed() -> dict[str, str]:
@@ -65,9 +62,9 @@ def do_part(
     """Do a part, unless this worker cannot.
 
     Args:
-        needs: what a worker must have: ``token`` of the stage; ``versions``; ``folder``, the
-            present one; ``path``, where modules are looked for; ``variables`` of the environment;
-            ``probe``, a file that it must see, or an empty text.
+        needs: what a worker must have: ``versions``; ``folder``, the present one; ``path``, where
+            modules are looked for; ``variables`` of the environment; ``probe``, a file that it
+            must see, or an empty text; ``seconds`` that it may take to be seen.
         work: the function, pickled.
         part: its argument, pickled.
         reads: paths that it reads, with their `state` where it was asked for.
@@ -79,10 +76,10 @@ def do_part(
 
     from adp_schema.verification import hash_nothing
 
-    if needs["token"] not in _fit:
+    if needs not in _fit:
         if why := _unfit(needs):
             return UNFIT, f"the machine {platform.node()} of the Ray cluster {why}"
-        _fit.append(needs["token"])
+        _fit[:] = [needs]
     hash_nothing()  # the process that it works for did
     for path, known in reads:
         here = state(path)
@@ -116,7 +113,7 @@ def _unfit(needs: dict[str, Any]) -> str:
             "folder that all machines share"
         )
     probe = Path(needs["probe"]) if needs["probe"] else None
-    if probe is not None and not _seen(probe):
+    if probe is not None and not _seen(probe, needs["seconds"]):
         return (
             f"does not see {probe.parent}; put the output into a folder that all machines see "
             "under the same path"
@@ -124,9 +121,9 @@ def _unfit(needs: dict[str, Any]) -> str:
     return ""
 
 
-def _seen(path: Path) -> bool:
-    """Whether a file is there, or comes within `_PATIENCE`."""
-    end = time.monotonic() + _PATIENCE
+def _seen(path: Path, seconds: float) -> bool:
+    """Whether a file is there, or comes within some seconds."""
+    end = time.monotonic() + seconds
     while not path.exists():
         if time.monotonic() > end:
             return False
