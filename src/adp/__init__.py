@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         seal,
         show,
         train,
+        use_engine,
         validate,
     )
     from adp_schema import (
@@ -82,6 +83,7 @@ __all__ = [
     "seal",
     "show",
     "train",
+    "use_engine",
     "validate",
 ]
 

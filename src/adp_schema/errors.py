@@ -23,7 +23,8 @@
     |-- EmptyResultError        a recipe leaves nothing; nothing was written (10)
     |-- HubError                the Hugging Face Hub refuses, or cannot be reached (9)
     |-- TrainingError           a training run stopped on an error (11)
-    `-- RolloutError            a run of episodes stopped, since all of them broke (12)
+    |-- RolloutError            a run of episodes stopped, since all of them broke (12)
+    `-- EngineError             a cluster cannot do the work that it was given (13)
 
 A message is one sentence that says what is wrong and what to do about it. Errors about a
 record read ``file#record: reason - at $.json.path``. Plug-in authors raise plain Python
@@ -193,6 +194,12 @@ class RolloutError(AdpError):
     """A run of episodes stopped, since one after the other broke for the same reason."""
 
     exit_code = 12
+
+
+class EngineError(AdpError):
+    """A cluster cannot be joined, or one of its machines cannot do the work of a stage."""
+
+    exit_code = 13
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:

@@ -7,6 +7,7 @@ shard table by table without holding it.
 
 from __future__ import annotations
 
+import secrets
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -169,6 +170,45 @@ class ShardWriter:
         except OSError:
             self._release()
             raise
+
+
+def unshared(path: Path) -> Path:
+    """A path beside another one that no other process has, on any machine that sees the folder.
+
+    The work on a shard may be done twice at once: its first worker was thought dead, and is not.
+    """
+    return path.with_name(f"{path.name}-{secrets.token_hex(8)}")
+
+
+def shard_scratch(store: Path, index: int) -> Path:
+    """Make a folder for the files of a shard until they are placed; each try has another one.
+
+    Only in a run that goes on: after it, a worker that was thought dead must write nothing more.
+
+    Args:
+        store: folder of the new store.
+        index: number of the job that makes the shard.
+    """
+    folder = unshared(store / ".run" / f"part-{index:05d}")
+    folder.mkdir()
+    return folder
+
+
+@contextmanager
+def placing(target: Path, scratch: Path | None = None) -> Iterator[Path]:
+    """Give a path to write a file to, and put the file in its place when the block has ended.
+
+    Args:
+        target: where the file belongs; it is there whole or not at all.
+        scratch: folder for the file until then, on the same disk; None takes that of the target.
+    """
+    staged = unshared((scratch or target.parent) / f"{target.name}.tmp")
+    try:
+        yield staged
+        staged.replace(target)
+    except BaseException:
+        staged.unlink(missing_ok=True)
+        raise
 
 
 def place(

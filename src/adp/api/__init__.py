@@ -4,6 +4,7 @@ The modules import what they need when they are called.
 """
 
 from adp.api.datasets import curate, export, publish, report
+from adp.api.engines import use_engine
 from adp.api.models import collect, render, score, train
 from adp.api.stores import (
     convert,
@@ -36,5 +37,6 @@ __all__ = [
     "seal",
     "show",
     "train",
+    "use_engine",
     "validate",
 ]

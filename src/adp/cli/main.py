@@ -24,6 +24,7 @@ from adp.cli.commands import (
     sections,
     verifies,
 )
+from adp.cli.engine_options import let_choose_engine
 from adp.cli.process import STOPPED
 from adp.core.code_files import attribute_of
 from adp_schema.errors import AdpError, OutputExistsError, UsageError, unknown_name
@@ -129,7 +130,7 @@ def load_command(name: str, target: str, line: str) -> Any:
         context_settings=HELP_OPTIONS,
     )
     register(result)
-    return _let_skip(name, typer.main.get_command(single))
+    return let_choose_engine(_let_skip(name, typer.main.get_command(single)))
 
 
 def _let_skip(name: str, command: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import hashlib
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -35,7 +34,7 @@ from adp_schema.ids import digest
 from adp_schema.losses import Losses, general_path
 from adp_schema.manifest import Counts
 from adp_schema.protocols import Converter, RawRecord, SkipRecordError
-from adp_schema.writer import ShardWriter, place
+from adp_schema.writer import ShardWriter, place, shard_scratch
 
 _LINES = frozenset({"jsonl", "session"})
 """Framings of files that logs are written into line by line."""
@@ -70,6 +69,12 @@ class ConvertJob:
     is_sole: bool = False
     dialects: dict[int, tuple[str, bool]] = field(default_factory=dict)
     rename: bool = False
+
+    @property
+    def reads(self) -> Iterator[str]:
+        """The files that are read."""
+        for _, piece, *_ in self.pieces:
+            yield from (place.path for place in (piece.place, *(it.place for it in piece.sides)))
 
     def without(self, change: ChangedInputError) -> ConvertJob:
         """The same, but a file is rejected, and so are those that belong together with it."""
@@ -129,8 +134,7 @@ class _Worker:
         self.side_contents = SideContents(job.limits)
         # Records of the piece at hand by what became of them; `Counts` would check each addition.
         self.tally: Counter[str] = Counter()
-        # A folder of its own: of a run that was killed, a worker may still be at it.
-        self.writer = ShardWriter(Path(job.store) / ".run" / f"part-{job.index:05d}-{os.getpid()}")
+        self.writer = ShardWriter(shard_scratch(Path(job.store), job.index))
 
     def run(self) -> ShardResult:
         result = ShardResult(self.job.index)

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from adp_schema.errors import MissingExtraError
 
 EXTRAS: dict[str, tuple[str, ...]] = {
+    "ray": ("ray",),
     "redact": ("phonenumbers", "stdnum"),
     "report": ("matplotlib",),
     "train": ("torch", "transformers", "trl", "peft", "accelerate", "datasets", "matplotlib"),

@@ -56,6 +56,11 @@ class Partition:
     members: str
     tasks: str = ""
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """What is read."""
+        return (self.root,)
+
     def seqs(self) -> pl.DataFrame:
         """``seq`` of the trajectories of the partition that are still in, sorted."""
         frame = pl.scan_parquet(self.members, glob=False).filter(

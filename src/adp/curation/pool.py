@@ -22,6 +22,7 @@ from adp_schema.errors import QueryError
 from adp_schema.gate import Parameters, QueryGate
 from adp_schema.gate_files import ExtraView, StoreFiles
 from adp_schema.views import quote_name
+from adp_schema.writer import placing
 
 COLUMNS: Mapping[str, str] = {
     "seq": "Key of the trajectory: over several inputs that of the gate, else that of the store.",
@@ -121,9 +122,14 @@ class Pool:
         paths = [
             self.scratch / f"{name}-{partition.index:05d}.parquet" for partition in self.partitions
         ]
-        known = {place: None for place, path in enumerate(paths) if path.exists()}
+        # Looked up in a list: a client of NFS remembers for a while that a file is not there.
+        names = {path.name for path in self.scratch.iterdir()}
+        known = {place: None for place, path in enumerate(paths) if path.name in names}
         write_part = functools.partial(_write_part, work, options, paths)
-        run_stage(self.partitions, write_part, self.workers, self.progress, known=known)
+        run_stage(
+            self.partitions, write_part, self.workers, self.progress,
+            folder=self.scratch, known=known,
+        )  # fmt: skip
         frames = [pl.read_parquet(path, glob=False) for path in paths]
         return pl.concat(frames) if frames else pl.DataFrame()
 
@@ -233,9 +239,8 @@ def _write_part(
     partition: Partition,
 ) -> None:
     """Do one partition, and write what comes of it into its file."""
-    staged = paths[partition.index].with_suffix(".tmp")
-    work(partition, options).write_parquet(staged)
-    staged.replace(paths[partition.index])
+    with placing(paths[partition.index]) as staged:
+        work(partition, options).write_parquet(staged)
 
 
 def _first(reader: pa.RecordBatchReader, most: int | None) -> pa.Table:

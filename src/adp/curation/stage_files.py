@@ -69,7 +69,7 @@ def made_store(folder: Path) -> Store | None:
 
 def write_made(trajectories: Sequence[Trajectory], folder: Path) -> None:
     """Write trajectories as a small store."""
-    folder.mkdir(parents=True)
+    (folder / ".run").mkdir(parents=True)
     builder = RowBuilder()
     datasets: Counter[str] = Counter()
     for number, trajectory in enumerate(trajectories):

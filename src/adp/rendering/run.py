@@ -41,6 +41,7 @@ from adp_schema.errors import EmptyResultError, OutputExistsError, UsageError
 from adp_schema.ids import digest
 from adp_schema.manifest import write_atomic
 from adp_schema.store import Store
+from adp_schema.writer import placing
 
 RENDERING = 2
 """Raised when the same input gives other rows, so that caches are made anew."""
@@ -60,6 +61,11 @@ class RenderJob:
     tokenizer: str
     options: str
     out: str
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """What is read."""
+        return (self.root,)
 
 
 @dataclass
@@ -337,6 +343,5 @@ def _write(job: RenderJob, kind: str, table: pa.Table) -> None:
     folder = Path(job.out) / kind
     folder.mkdir(exist_ok=True)
     path = folder / f"part-{job.index:05d}.parquet"
-    staged = path.with_suffix(".tmp")
-    pq.write_table(table, staged, compression="zstd", row_group_size=2000)
-    staged.replace(path)
+    with placing(path, Path(job.out) / ".run") as staged:
+        pq.write_table(table, staged, compression="zstd", row_group_size=2000)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -38,6 +38,11 @@ class ShardWork:
     size: int
     files: Files
     renamed: dict[str, dict[str, str]]
+
+    @property
+    def reads(self) -> Iterable[str]:
+        """The files that are read."""
+        return self.files.values()
 
     def reader(self) -> ShardReader:
         """Open its files."""

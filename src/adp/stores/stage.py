@@ -12,20 +12,29 @@ This page is all that the rest knows of how work is shared out:
   first. So the bytes that come out do not depend on the executor or on the number of its workers.
 - *Resuming*: who calls notes what is done (`done`), and gives it to the next call (`known`).
 
-An `Executor` does the work. The one that comes with the package spawns processes of this machine;
-another one takes its place by `use_executor`, such as one that sends parts to a cluster.
+An `Executor` does the work. Two come with the package: one spawns processes of this machine, the
+other sends the parts to a Ray cluster. `use_engine` chooses one by its name, ``ADP_ENGINE`` does so
+for a whole process, and `use_executor` takes any other. Nothing else knows which one it is.
 """
 
 from __future__ import annotations
 
+import functools
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol, TypeVar
 
 from adp.core.progress import Progress
+from adp.stores.ray_executor import RayExecutor
 from adp.stores.workers import Processes
+from adp_schema.errors import UsageError, unknown_name
+
+ENGINES = ("processes", "ray")
+"""Names of executors: processes of this machine, or a Ray cluster."""
 
 SMALL = 16 << 20
 """Stages with less to read than this, in bytes, are done here: to share out would take longer."""
@@ -53,7 +62,11 @@ class Executor(Protocol):
     """Does the work of stages."""
 
     def run(
-        self, work: Callable[[AnyPart], Made], parts: Iterable[AnyPart], workers: int | None
+        self,
+        work: Callable[[AnyPart], Made],
+        parts: Iterable[AnyPart],
+        workers: int | None,
+        folder: Path | None = None,
     ) -> Iterator[tuple[AnyPart, Made]]:
         """Do the work on each part; what is done first comes first.
 
@@ -65,6 +78,7 @@ class Executor(Protocol):
                 only a few more than there are workers.
             workers: how many may work at the same time; 1 does all in this process, None leaves
                 it to the executor.
+            folder: what the work writes to, which all workers must see.
         """
         ...
 
@@ -87,9 +101,54 @@ def use_executor(executor: Executor) -> Iterator[None]:
         _executor.reset(token)
 
 
+@contextmanager
+def use_engine(name: str | None = None, address: str | None = None) -> Iterator[None]:
+    """Let an engine do the stages of this block.
+
+    Args:
+        name: a name of `ENGINES`; None takes ``ray`` when there is an address, and leaves what was
+            chosen before otherwise.
+        address: ``HOST:PORT`` of a Ray cluster that runs; None takes ``RAY_ADDRESS``, and without
+            that begins one of this machine alone, which ends with the block.
+
+    Raises:
+        UsageError: there is no such engine, or another one than Ray has an address.
+        MissingExtraError: Ray is not installed.
+    """
+    if name is None and address is None:
+        yield
+        return
+    executor = _engine(name or "ray", address)
+    try:
+        with use_executor(executor):
+            yield
+    finally:
+        if isinstance(executor, RayExecutor):
+            executor.close()
+
+
+def _engine(name: str, address: str | None = None) -> Executor:
+    if name not in ENGINES:
+        raise UsageError(unknown_name("engine", name, ENGINES))
+    if name == "processes":
+        if address is not None:
+            raise UsageError("processes have no address; leave it out, or choose the engine ray")
+        return _PROCESSES
+    return RayExecutor(address)
+
+
+@functools.cache
+def _default(name: str) -> Executor:
+    return _engine(name)
+
+
+def _current() -> Executor:
+    return _executor.get() or _default(os.environ.get("ADP_ENGINE") or "processes")
+
+
 def keep_workers() -> AbstractContextManager[None]:
     """Keep the workers of one stage for the next ones, until the block ends."""
-    return (_executor.get() or _PROCESSES).kept()
+    return _current().kept()
 
 
 def run_stage(
@@ -99,6 +158,7 @@ def run_stage(
     report: Progress,
     *,
     total: int | None = None,
+    folder: Path | None = None,
     known: Mapping[int, Made] = MappingProxyType({}),
     done: Callable[[AnyPart, Made], None] | None = None,
 ) -> list[Made]:
@@ -110,6 +170,7 @@ def run_stage(
         workers: how many may work at the same time; None takes one a core.
         report: told how far it is, in bytes.
         total: bytes of all parts; None adds them up, and does not know it of parts in no list.
+        folder: what the work writes to, if it writes.
         known: results of the parts that were done before, by their numbers.
         done: called here after each part, in the order in which they come.
 
@@ -131,8 +192,7 @@ def run_stage(
             else:
                 yield part
 
-    executor = _executor.get() or _PROCESSES
-    for part, made in executor.run(work, todo(), workers):
+    for part, made in _current().run(work, todo(), workers, folder):
         if done is not None:
             done(part, made)
         results[part.index] = made

@@ -33,7 +33,7 @@ from adp_schema.journal import GROWING
 from adp_schema.manifest import MANIFEST, RUN, Manifest, Shard, write_atomic
 from adp_schema.tables import TABLES
 from adp_schema.unfinished import CALL, PLAN, note_call
-from adp_schema.writer import ShardWriter, place, writer_options
+from adp_schema.writer import ShardWriter, place, shard_scratch, writer_options
 
 _GONE = ".gone"
 """End of the names of folders that are being removed."""
@@ -152,7 +152,10 @@ class StagedRun:
         def noted(job: AnyJob, result: AnyResult) -> None:
             write_atomic(self._note(job.index), result.text())
 
-        return run_stage(jobs, work, self.workers, report, total=total, known=known, done=noted)
+        return run_stage(
+            jobs, work, self.workers, report,
+            total=total, folder=self.scratch, known=known, done=noted,
+        )  # fmt: skip
 
     def _note(self, index: int) -> Path:
         return self.scratch / f"shard-{index:05d}.json"
@@ -196,12 +199,12 @@ class StagedRun:
         # may name what was left out. The plan stays until the end, to recognise this run by.
         self._clear()
         write_atomic(self.folder / MANIFEST, text or manifest.text())
-        shutil.rmtree(self.scratch)
+        _remove(self.scratch)
 
     def end(self) -> None:
         """Remove what only the run needed, when there is no manifest to write."""
         self._clear()
-        shutil.rmtree(self.scratch)
+        _remove(self.scratch)
 
     def _clear(self) -> None:
         """Remove all scratch files but plan and call: a run that is stopped here can go on."""
@@ -215,6 +218,18 @@ class StagedRun:
                 shutil.rmtree(gone, ignore_errors=True)
             elif path.name not in (PLAN, CALL):
                 path.unlink(missing_ok=True)  # the rest of a stopped removal went with its folder
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, also while a worker that was thought dead writes into it for a moment."""
+    for seconds in (0.1, 0.3, 1.0):
+        try:
+            shutil.rmtree(folder)
+            return
+        except OSError:
+            time.sleep(seconds)
+    if folder.exists():
+        shutil.rmtree(folder)
 
 
 def check_free(folder: Path) -> None:
@@ -253,7 +268,7 @@ def write_rows(
         rows: table and row group, table by table.
         target: number of the shard in the store, when it is another one.
     """
-    writer = ShardWriter(Path(out) / ".run" / f"part-{index:05d}")
+    writer = ShardWriter(shard_scratch(Path(out), index))
     for table, group in rows:
         writer.write(table, group)
     number = index if target is None else target

@@ -47,7 +47,11 @@ class Processes:
     kept = staticmethod(shared)
 
     def run(
-        self, work: Callable[[Given], Made], parts: Iterable[Given], workers: int | None
+        self,
+        work: Callable[[Given], Made],
+        parts: Iterable[Given],
+        workers: int | None,
+        folder: object = None,
     ) -> Iterator[tuple[Given, Made]]:
         """Do parts in this process, or in spawned ones; what is done first comes first.
 
@@ -55,6 +59,7 @@ class Processes:
             work: does a part; a function of a module.
             parts: its arguments; the next ones are asked for when a process will soon be free.
             workers: number of processes; None takes one a core.
+            folder: what the work writes to; all processes of a machine see the same.
         """
         most = workers or os.cpu_count() or 1
         coming = iter(parts)

@@ -26,6 +26,7 @@ import polars as pl
 from adp.curation.partitions import Partition
 from adp.curation.pool import Pool
 from adp.curation.texts.views import views
+from adp_schema.writer import placing
 
 Array = np.ndarray[Any, Any]
 
@@ -122,11 +123,8 @@ def _count(partition: Partition, job: HashJob) -> pl.DataFrame:
     seqs = partition.seqs()["seq"].to_numpy()
     owners = np.searchsorted(seqs, rows["seq"].to_numpy())
     keys, counts = counted(rows["text"].str.to_lowercase(), owners)
-    path = job.counts(partition)
-    staged = path.with_suffix(".tmp")
-    with staged.open("wb") as file:
+    with placing(job.counts(partition)) as staged, staged.open("wb") as file:
         np.savez(file, keys=keys, counts=counts)
-    staged.replace(path)
     frequencies = np.bincount((keys & np.uint64((1 << BITS) - 1)).astype(np.int64))
     buckets = np.flatnonzero(frequencies)
     having = len(np.unique(keys >> np.uint64(BITS)))

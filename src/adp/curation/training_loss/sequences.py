@@ -25,6 +25,7 @@ from adp.rendering.render import Renderer
 from adp.rendering.worker_tokenizer import load_lean
 from adp_schema.ids import digest
 from adp_schema.model import Trajectory
+from adp_schema.writer import placing
 
 Array = np.ndarray[Any, Any]
 
@@ -220,9 +221,11 @@ def render_partition(partition: Partition, plan: RenderPlan) -> pl.DataFrame:
     edits = _by_step(plan.edits, "text", partition)
     rows: list[dict[str, Any]] = []
     count = 0
-    target = plan.file(partition.index)
-    staged = target.with_suffix(".tmp")
-    with pa.OSFile(str(staged), "wb") as file, pa.ipc.new_file(file, _TOKENS) as writer:
+    with (
+        placing(plan.file(partition.index)) as staged,
+        pa.OSFile(str(staged), "wb") as file,
+        pa.ipc.new_file(file, _TOKENS) as writer,
+    ):
         for seq, trajectory in partition.trajectories():
             _change(seq, trajectory, weights, edits)
             sequences, lost = sequences_of(trajectory, renderer, plan.start)
@@ -233,7 +236,6 @@ def render_partition(partition: Partition, plan: RenderPlan) -> pl.DataFrame:
                     pa.array([getattr(sequence, field.name)], field.type) for field in _TOKENS
                 ]
                 writer.write_batch(pa.record_batch(arrays, schema=_TOKENS))
-    staged.replace(target)
     return pl.DataFrame(rows, schema=INDEX)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from adp_schema.losses import Losses
 from adp_schema.model import Trajectory
 from adp_schema.reader import ShardReader
 from adp_schema.store import Store
+from adp_schema.writer import placing
 
 FOLDER = "messages"
 
@@ -201,8 +203,8 @@ def work(job: MessagesJob) -> WrittenShard:
     """Write the files of one job."""
     store = Store.open(job.root)
     losses = Losses()
-    writer = _Writer(job)
-    try:
+    with ExitStack() as placed:
+        writer = _Writer(job, placed)
         for files in job.shards:
             reader = ShardReader(files, store.renamed)
             for trajectory in reader.trajectories():
@@ -210,15 +212,20 @@ def work(job: MessagesJob) -> WrittenShard:
                 writer.add(split, message_row(trajectory, store, losses))
                 losses.take()
             reader.close()
-    finally:
-        writer.close()
+        writer.flush()
     return WrittenShard(job.index, {}, {"rows": writer.rows, "losses": dict(losses.counts)})
 
 
 class _Writer:
-    """Writes rows to one file a split; row groups are bounded by bytes and rows."""
+    """Writes rows to one file a split; row groups are bounded by bytes and rows.
 
-    def __init__(self, job: MessagesJob) -> None:
+    Args:
+        job: what is written.
+        placed: ends the files and puts them in their places.
+    """
+
+    def __init__(self, job: MessagesJob, placed: ExitStack) -> None:
+        self._placed = placed
         self.rows: dict[str, int] = {}
         self._job = job
         self._files: dict[str, pq.ParquetWriter] = {}
@@ -230,23 +237,20 @@ class _Writer:
         self._bytes += len(row["messages"]) + len(row["tools"] or "")
         self._count += 1
         if self._bytes >= _GROUP_BYTES or self._count >= _GROUP_ROWS:
-            self._flush()
+            self.flush()
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
         for split, rows in self._held.items():
             if split not in self._files:
                 path = Path(self._job.out) / f"{split}-{self._job.index:05d}.parquet"
-                self._files[split] = pq.ParquetWriter(path, SCHEMA, **_OPTIONS)
+                staged = self._placed.enter_context(placing(path))
+                file = pq.ParquetWriter(staged, SCHEMA, **_OPTIONS)
+                self._files[split] = self._placed.enter_context(file)
             table = pa.Table.from_pylist(rows, schema=SCHEMA)
             self._files[split].write_table(table, row_group_size=len(rows))
             self.rows[split] = self.rows.get(split, 0) + len(rows)
         self._held.clear()
         self._bytes = self._count = 0
-
-    def close(self) -> None:
-        self._flush()
-        for file in self._files.values():
-            file.close()
 
 
 def message_row(trajectory: Trajectory, store: Store, losses: Losses) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from adp.curation.pool import Pool
 from adp.curation.texts import token_hashes as kernel
 from adp.curation.texts.token_hashes import I64
 from adp.curation.texts.views import views
+from adp_schema.writer import placing
 
 TASK_VIEWS = ("task", "user")
 """What tells one document from another: attempts at one task say the same here."""
@@ -117,7 +118,8 @@ def scan(partition: Partition, options: Scan) -> pl.DataFrame:
         before += int(unit[-1]) + 2 if len(unit) else 0
     schema = {"seq": pl.Int64, "at": pl.Int64, "part": pl.Int64}
     frame = pl.concat([pl.DataFrame(schema=schema), *frames])
-    frame.write_parquet(options.hits.format(partition.index))
+    with placing(Path(options.hits.format(partition.index))) as staged:
+        frame.write_parquet(staged)
     return found_keys
 
 

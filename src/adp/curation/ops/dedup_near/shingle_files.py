@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from adp_schema.writer import placing
+
 Numbers = np.ndarray[Any, Any]
 
 _BUCKETS = 1 << 22
@@ -28,7 +30,7 @@ class ShingleFiles:
 
     def save(self, what: str, index: int, values: Numbers) -> None:
         """Write the file of a partition."""
-        with self.path(what, index).open("wb") as file:
+        with placing(self.path(what, index)) as staged, staged.open("wb") as file:
             np.save(file, values)
 
     def load(self, what: str, index: int) -> Numbers:

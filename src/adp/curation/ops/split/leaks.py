@@ -15,6 +15,7 @@ from adp.curation.pool import Pool
 from adp.curation.texts import token_hashes as kernel
 from adp.curation.texts.token_hashes import I64, U64
 from adp.curation.texts.views import views
+from adp_schema.writer import placing
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,8 @@ def shingle(partition: Partition, options: Texts) -> pl.DataFrame:
     new = np.ones(len(pairs), np.bool_)
     new[1:] = (pairs[1:] != pairs[:-1]).any(axis=1)
     frame = pl.DataFrame({"unit": pairs[new, 0].astype(np.int64), "hash": pairs[new, 1]})
-    frame.write_parquet(options.made.format(partition.index))
+    with placing(Path(options.made.format(partition.index))) as staged:
+        frame.write_parquet(staged)
     return pl.DataFrame({"partition": [partition.index], "shingles": [frame.height]})
 
 
