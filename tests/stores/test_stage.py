@@ -12,6 +12,7 @@ import pytest
 import adp
 from adp.core.progress import Silent
 from adp.stores.stage import run_stage, use_executor
+from adp.stores.workers import AHEAD
 from adp_schema.manifest import RUN
 
 
@@ -23,7 +24,7 @@ class Backwards:
 
     def run(self, work, parts, workers):
         self.stages += 1
-        for part in reversed(parts):
+        for part in reversed(list(parts)):
             yield part, work(part)
 
     def kept(self):
@@ -50,6 +51,35 @@ def test_results_are_in_the_order_of_the_parts():
     assert results == [8, 4, 18]
     assert came == [(9, 18), (2, 4), (4, 8)]
     assert run_stage(parts, double, None, Silent()) == [8, 4, 18]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_parts_are_asked_for_only_as_others_end(workers):
+    asked, came, most = [], [], 0
+
+    def parts():
+        for index in range(12):
+            asked.append(index)
+            yield Part(index)
+
+    def done(part, made):
+        nonlocal most
+        came.append(made)
+        most = max(most, len(asked) - len(came))
+
+    results = run_stage(parts(), double, workers, Silent(), known={3: 6}, done=done)
+    assert results == [index * 2 for index in range(12)]
+    assert sorted(came) == [index * 2 for index in range(12) if index != 3]
+    assert most <= (0 if workers == 1 else workers + AHEAD) + 1  # and the one that was known
+
+
+def test_what_fails_while_parts_are_made_ends_the_stage():
+    def parts():
+        yield from (Part(index) for index in range(5))
+        raise KeyError("no more")
+
+    with pytest.raises(KeyError, match="no more"):
+        run_stage(parts(), double, 2, Silent())
 
 
 def hashes(folder):

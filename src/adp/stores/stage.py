@@ -4,7 +4,8 @@
 
 This page is all that the rest knows of how work is shared out:
 
-- *Parts* follow from the inputs alone, never from who does them. Each has a number and a size.
+- *Parts* follow from the inputs alone, never from who does them. Each has a number and a size. They
+  may be a list, or come one after another: the next is asked for when there is room for it.
 - *Work* is a function of a module. It depends on nothing but its part, and returns what can be
   sent between processes, or a note of a file that it wrote under the part's number.
 - *Combining* is in order: the results of `run_stage` stand in the order of the parts, whatever came
@@ -17,7 +18,7 @@ another one takes its place by `use_executor`, such as one that sends parts to a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
@@ -52,14 +53,18 @@ class Executor(Protocol):
     """Does the work of stages."""
 
     def run(
-        self, work: Callable[[AnyPart], Made], parts: Sequence[AnyPart], workers: int | None
+        self, work: Callable[[AnyPart], Made], parts: Iterable[AnyPart], workers: int | None
     ) -> Iterator[tuple[AnyPart, Made]]:
         """Do the work on each part; what is done first comes first.
 
+        What the work raises is raised as it is, and ends the other parts that are at work.
+
         Args:
             work: a function of a module.
-            parts: what it is called with.
-            workers: how many may work at the same time; None leaves it to the executor.
+            parts: what it is called with. They are asked for in the thread of the caller, and
+                only a few more than there are workers.
+            workers: how many may work at the same time; 1 does all in this process, None leaves
+                it to the executor.
         """
         ...
 
@@ -88,36 +93,48 @@ def keep_workers() -> AbstractContextManager[None]:
 
 
 def run_stage(
-    parts: Sequence[AnyPart],
+    parts: Iterable[AnyPart],
     work: Callable[[AnyPart], Made],
     workers: int | None,
     report: Progress,
     *,
+    total: int | None = None,
     known: Mapping[int, Made] = MappingProxyType({}),
     done: Callable[[AnyPart, Made], None] | None = None,
 ) -> list[Made]:
     """Do a stage.
 
     Args:
-        parts: what is to be done.
+        parts: what is to be done; when it is no list, it is gone through once, as work ends.
         work: does one part.
         workers: how many may work at the same time; None takes one a core.
         report: told how far it is, in bytes.
+        total: bytes of all parts; None adds them up, and does not know it of parts in no list.
         known: results of the parts that were done before, by their numbers.
         done: called here after each part, in the order in which they come.
 
     Returns:
         The results, in the order of the parts.
     """
-    total = sum(part.size for part in parts)
-    report.total(total)
-    report.advance(sum(part.size for part in parts if part.index in known))
-    todo = [part for part in parts if part.index not in known]
+    if total is None and isinstance(parts, Sequence):
+        total = sum(part.size for part in parts)
+    if total is not None:
+        report.total(total)
+        workers = workers if total > SMALL else 1
+    results, order = dict(known), list[int]()
+
+    def todo() -> Iterator[AnyPart]:
+        for part in parts:
+            order.append(part.index)
+            if part.index in known:
+                report.advance(part.size)
+            else:
+                yield part
+
     executor = _executor.get() or _PROCESSES
-    results = dict(known)
-    for part, made in executor.run(work, todo, workers if total > SMALL else 1):
+    for part, made in executor.run(work, todo(), workers):
         if done is not None:
             done(part, made)
         results[part.index] = made
         report.advance(part.size)
-    return [results[part.index] for part in parts]
+    return [results[index] for index in order]

@@ -16,7 +16,7 @@ import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -129,29 +129,30 @@ class StagedRun:
 
     def shards(
         self,
-        jobs: Sequence[AnyJob],
+        jobs: Iterable[AnyJob],
         work: Callable[[AnyJob], AnyResult],
         parse: Callable[[str], AnyResult],
         report: Progress,
+        *,
+        total: int | None = None,
     ) -> list[AnyResult]:
         """Do the jobs that are not done yet, and return what all of them wrote, in order.
 
         Args:
-            jobs: one a shard.
+            jobs: one a shard; a list, or one after another as there is room.
             work: does a job; called in another process when there are several workers.
             parse: the inverse of the result's `text`.
             report: told how far it is, in bytes.
+            total: bytes of all jobs, when they are no list.
         """
-        known = {
-            job.index: parse(self._note(job.index).read_text(encoding="utf-8"))
-            for job in jobs
-            if self._note(job.index).exists()
-        }
+        notes = self.scratch.glob("shard-*.json")
+        noted_before = (parse(path.read_text(encoding="utf-8")) for path in notes)
+        known = {result.index: result for result in noted_before}
 
         def noted(job: AnyJob, result: AnyResult) -> None:
             write_atomic(self._note(job.index), result.text())
 
-        return run_stage(jobs, work, self.workers, report, known=known, done=noted)
+        return run_stage(jobs, work, self.workers, report, total=total, known=known, done=noted)
 
     def _note(self, index: int) -> Path:
         return self.scratch / f"shard-{index:05d}.json"

@@ -9,13 +9,18 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
-from typing import TypeVar
+from itertools import chain, islice
+from typing import Any, TypeVar
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")
+Handle = TypeVar("Handle", bound=Hashable)
+
+AHEAD = 2
+"""Parts that wait for a worker, so that none is idle while the next part is made."""
 
 _kept: list[ProcessPoolExecutor | None] = []
 """Pools of the `shared` blocks that are open; None until the first work comes."""
@@ -42,31 +47,36 @@ class Processes:
     kept = staticmethod(shared)
 
     def run(
-        self, work: Callable[[Given], Made], parts: Sequence[Given], workers: int | None
+        self, work: Callable[[Given], Made], parts: Iterable[Given], workers: int | None
     ) -> Iterator[tuple[Given, Made]]:
         """Do parts in this process, or in spawned ones; what is done first comes first.
 
         Args:
             work: does a part; a function of a module.
-            parts: its arguments.
+            parts: its arguments; the next ones are asked for when a process will soon be free.
             workers: number of processes; None takes one a core.
         """
         most = workers or os.cpu_count() or 1
-        if min(most, len(parts)) <= 1:
-            for part in parts:
+        coming = iter(parts)
+        first = list(islice(coming, 2))
+        if most == 1 or len(first) < 2:
+            for part in chain(first, coming):
                 yield part, work(part)
             return
         keep = bool(_kept)
         pool = _kept[-1] if keep else None
         if pool is None:
-            pool = _pool(most if keep else min(most, len(parts)))
+            pool = _pool(most)
             if keep:
                 _kept[-1] = pool
+
+        def begin(part: Given) -> Future[Made]:
+            with _uninterrupted():  # a process is spawned when there are more parts than processes
+                return pool.submit(work, part)
+
         try:
-            with _uninterrupted():
-                futures = {pool.submit(work, part): part for part in parts}
-            for future in as_completed(futures):
-                yield futures[future], future.result()
+            for part, future in few_at_a_time(chain(first, coming), most + AHEAD, begin, _ended):
+                yield part, future.result()
         except BaseException:
             _end(pool)
             if keep:
@@ -74,6 +84,33 @@ class Processes:
             raise
         if not keep:
             pool.shutdown()
+
+
+def few_at_a_time(
+    parts: Iterable[Given],
+    most: int,
+    begin: Callable[[Given], Handle],
+    ended: Callable[[Sequence[Handle]], Handle],
+) -> Iterator[tuple[Given, Handle]]:
+    """Begin work on parts while there is room, and give what has ended.
+
+    Args:
+        parts: what is to be done; no more of it is asked for than there is room.
+        most: how many are at work or wait for a worker.
+        begin: begins the work on a part.
+        ended: waits until one of some works has ended, and returns it.
+    """
+    coming = iter(parts)
+    at_work = {begin(part): part for part in islice(coming, most)}
+    while at_work:
+        handle = ended(list(at_work))
+        done = at_work.pop(handle)
+        at_work.update((begin(part), part) for part in islice(coming, 1))
+        yield done, handle
+
+
+def _ended(futures: Sequence[Future[Any]]) -> Future[Any]:
+    return next(iter(wait(futures, return_when=FIRST_COMPLETED).done))
 
 
 def _pool(count: int) -> ProcessPoolExecutor:
