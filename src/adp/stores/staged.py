@@ -154,6 +154,10 @@ class StagedRun:
 
         return run_stage(jobs, work, self.workers, report, total=total, known=known, done=noted)
 
+    def is_done(self, index: int) -> bool:
+        """Whether a shard is done, by this run or by the one that was stopped."""
+        return self._note(index).exists()
+
     def _note(self, index: int) -> Path:
         return self.scratch / f"shard-{index:05d}.json"
 

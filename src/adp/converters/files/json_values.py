@@ -223,6 +223,11 @@ class JsonScanner:
             nesting = _Nesting(int(levels[-1]), made.in_string, made.escaped)
             self._open = int(places[last]), nesting
 
+    def goes_on(self, *, array: bool) -> bool:
+        """Whether another value follows; goes to its first byte."""
+        following = self.next_byte(_ELEMENT_GAP if array else _GAP)
+        return following is not None and not (array and following == b"]")
+
     def next_byte(self, gap: re.Pattern[bytes] = _GAP) -> bytes | None:
         """Skip what stands between values; return the byte after it, None at the end."""
         self.gap = b""
