@@ -9,10 +9,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from adp.converters.export import export
+from adp.converters.file_pieces import pieces_of
 from adp.converters.files.detect import detect
 from adp.converters.files.limits import ConvertLimits
 from adp.converters.files.streams import InputPlace
-from adp.converters.framing import frames, pieces_of
+from adp.converters.framing import frames
 from tests.converters.containers import chat, converted, lines, reasons, rejections, write_all, zst
 from tests.effort import examples
 

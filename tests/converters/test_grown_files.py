@@ -11,8 +11,8 @@ import pytest
 
 import adp
 from adp.converters import since
+from adp.converters.file_pieces import line_ranges
 from adp.converters.fingerprint_cache import FingerprintCache
-from adp.converters.framing import line_ranges
 from adp.stores.merge_latest import merge_latest, superseded
 from adp_schema.errors import NothingNewError
 from tests.converters.containers import chat, lines
@@ -146,7 +146,7 @@ def test_the_cache_trusts_only_what_is_as_it_was(tmp_path):
 
 
 def test_ranges_of_lines_can_begin_anywhere(tmp_path, monkeypatch):
-    monkeypatch.setattr("adp.converters.framing.SHARD_BYTES", 50)
+    monkeypatch.setattr("adp.converters.file_pieces.RANGE_BYTES", 50)
     chance = random.Random(5)
     rows = [b"x" * chance.randrange(1, 40) + b"\n" for _ in range(40)]
     path = tmp_path / "lines"

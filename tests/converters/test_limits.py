@@ -8,10 +8,11 @@ import zlib
 import pytest
 
 from adp.converters import framing
+from adp.converters.file_pieces import pieces_of
 from adp.converters.files import streams
 from adp.converters.files.limits import KEPT_BYTES, ConvertLimits
 from adp.converters.files.streams import InputPlace
-from adp.converters.framing import frames, pieces_of
+from adp.converters.framing import frames
 from adp.converters.run import ConvertOptions, convert
 from adp_schema.errors import InputError, RecordError, UsageError
 from tests.converters.containers import (

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from adp.converters import framing, plan, run
+from adp.converters import file_pieces, framing, run
 from adp.converters.files.limits import ConvertLimits
 from adp.converters.registry import formats
 from adp.converters.run import ConvertOptions, convert
@@ -120,8 +120,7 @@ def test_a_side_file_may_be_one_that_two_formats_claim(tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.usefixtures("_fake")
 def test_side_files_with_workers_and_after_a_stop_give_the_same(tmp_path, monkeypatch):
-    for module in (framing, plan):
-        monkeypatch.setattr(module, "SHARD_BYTES", 12)
+    monkeypatch.setattr(file_pieces, "SHARD_BYTES", 12)
     tree(tmp_path / "in")
     convert([str(tmp_path / "in")], str(tmp_path / "whole"))
     done = []
@@ -143,7 +142,7 @@ def test_side_files_with_workers_and_after_a_stop_give_the_same(tmp_path, monkey
 @pytest.mark.slow
 def test_compressed_inputs_give_the_same_bytes_with_any_number_of_workers(tmp_path, monkeypatch):
     monkeypatch.setattr("adp.stores.stage.SMALL", 0)
-    monkeypatch.setattr(plan, "SHARD_BYTES", 1000)
+    monkeypatch.setattr(file_pieces, "SHARD_BYTES", 1000)
     (tmp_path / "in").mkdir()
     for name in "abc":
         data = lines([chat(n % 30, name * n) for n in range(200)])

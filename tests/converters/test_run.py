@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adp.converters import framing, plan, run
+from adp.converters import file_pieces, run
 from adp.converters.export import export
 from adp.converters.run import ConvertOptions, convert
 from adp.converters.shard import convert_shard
@@ -48,8 +48,7 @@ def hashes(root):
 @pytest.fixture
 def small_shards(monkeypatch):
     """Shards of a few kB, so that small inputs have several."""
-    for module in (framing, plan):
-        monkeypatch.setattr(module, "SHARD_BYTES", 20_000)
+    monkeypatch.setattr(file_pieces, "SHARD_BYTES", 20_000)
 
 
 def test_counts_add_up_and_what_is_wrong_is_kept(tmp_path):
@@ -105,8 +104,8 @@ def test_counts_always_add_up(tmp_path_factory, kinds):
 
 def test_any_number_of_workers_gives_the_same_bytes(tmp_path, monkeypatch):
     size = 700_000
-    for module in (framing, plan):
-        monkeypatch.setattr(module, "SHARD_BYTES", size)
+    monkeypatch.setattr(file_pieces, "SHARD_BYTES", size)
+    monkeypatch.setattr(file_pieces, "RANGE_BYTES", 2 * size)
     monkeypatch.setattr("adp.stores.stage.SMALL", 0)
     filler = random.Random(0).choices("abcdefgh ", k=40_000)
     sources = [

@@ -92,7 +92,7 @@ def hashes(folder):
 
 @pytest.fixture
 def chats(tmp_path, monkeypatch):
-    monkeypatch.setattr("adp.converters.plan.SHARD_BYTES", 3000)
+    monkeypatch.setattr("adp.converters.file_pieces.SHARD_BYTES", 3000)
     (tmp_path / "chats").mkdir()
     for number in range(12):
         chat = [{"role": "user", "content": "x" * 900}, {"role": "assistant", "content": "y" * 90}]

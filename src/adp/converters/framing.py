@@ -28,7 +28,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import msgspec
 
@@ -38,10 +38,9 @@ from adp.converters.files.listed_records import listed_frames
 from adp.converters.files.otlp_protobuf import messages
 from adp.converters.files.sqlite import SqliteShape
 from adp.converters.files.streams import InputPlace, InputStream
+from adp.converters.files.unpacked import Bounded, UnpackedPart, UnpackedStream
 from adp.converters.frames import Frame, SideFile
-from adp.core.input_files import open_file
 
-SHARD_BYTES = 128 << 20
 SIDE_FRAMINGS = frozenset({"side", "log", "index"})
 """The framings of files that belong to another one."""
 GATHERED = "_session"
@@ -52,6 +51,7 @@ _PIECE = 256 << 10
 _BETWEEN = b",\n"
 _BOM = b"\xef\xbb\xbf"
 _DEFAULT = ConvertLimits()
+_Source = InputStream | UnpackedStream
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,10 @@ class ByteRange:
         seq: position of the file's first byte in the whole input.
         sides: files that go with the first record.
         database: where the sessions lie in an SQLite database.
+        hashed: number of the range of the file whose records are hashed as one, when other pieces
+            are in it; -1 when it is a range alone.
+        more: the file goes on behind it, with another piece.
+        unpacked: its bytes, when another process unpacked them out of a stream.
     """
 
     place: InputPlace
@@ -80,6 +84,9 @@ class ByteRange:
     seq: int = 0
     sides: tuple[SideFile, ...] = ()
     database: SqliteShape | None = None
+    hashed: int = -1
+    more: bool = False
+    unpacked: UnpackedPart | None = None
 
 
 def log_of(sides: tuple[SideFile, ...]) -> str | None:
@@ -111,10 +118,23 @@ def frames(
         reason = "SQLite makes it anew out of the log beside it, which is read"
         yield Frame(b"", 1, 0, piece.end, skip=reason)
         return
-    with InputStream(piece.place, limits) as source:
+    with _opened(piece, limits) as source:
         yield from _READERS[piece.framing](source, piece, limits)
-        if style is not None and not piece.place.plain:
+        if style is not None and not piece.place.plain and not piece.more:
             style["final_newline"] = source.last == b"\n"
+
+
+def _opened(piece: ByteRange, limits: ConvertLimits) -> InputStream | UnpackedStream:
+    """The stream of a piece, at its first byte."""
+    if piece.unpacked is not None:
+        return UnpackedStream(piece.unpacked)
+    source = InputStream(piece.place, limits)
+    try:
+        source.skip(piece.start)
+    except BaseException:
+        source.file.close()
+        raise
+    return source
 
 
 def _rows(piece: ByteRange) -> Iterator[Frame]:
@@ -147,7 +167,7 @@ def _gathered(piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
     yield from faults
 
 
-def _messages(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
+def _messages(source: _Source, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
     file = whole_file(source, limits)
     if file.size > limits.record_bytes:
         yield file
@@ -164,10 +184,8 @@ def _sessions(piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
         yield from database_frames(piece.place.path, log, piece.database, limits)
 
 
-def _lines(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
+def _lines(source: _Source, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
     file = source.file
-    if piece.start:
-        file.seek(piece.start)
     offset, number = piece.start, piece.first
     # A stream that is unpacked says itself when it gives more than it may.
     end = piece.end if piece.place.plain else sys.maxsize
@@ -219,19 +237,29 @@ def _long_line(
     return text.data(), text.size, text.hash(), ended
 
 
-def _elements(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
-    scanner = JsonScanner(source.file, limits.record_bytes)
-    yield from _values(source, scanner, scanner.elements())
+def _elements(source: _Source, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
+    scanner = JsonScanner(_bounded(source, piece), limits.record_bytes, piece.start)
+    elements = scanner.elements(opened=piece.start > 0, more=piece.more)
+    yield from _values(source, scanner, elements, piece.first)
 
 
-def _documents(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
-    scanner = JsonScanner(source.file, limits.record_bytes)
-    yield from _values(source, scanner, scanner.documents())
+def _documents(source: _Source, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
+    scanner = JsonScanner(_bounded(source, piece), limits.record_bytes, piece.start)
+    yield from _values(source, scanner, scanner.documents(), piece.first)
 
 
-def _values(source: InputStream, scanner: JsonScanner, values: Iterator[Value]) -> Iterator[Frame]:
-    number = 0
-    for number, value in enumerate(values, 1):
+def _bounded(source: _Source, piece: ByteRange) -> BinaryIO:
+    """The file of a source, which ends where the piece does."""
+    if not (piece.more and piece.place.plain):
+        return source.file
+    return cast(BinaryIO, Bounded(source.file, piece.end - piece.start))
+
+
+def _values(
+    source: _Source, scanner: JsonScanner, values: Iterator[Value], first: int
+) -> Iterator[Frame]:
+    number = first - 1
+    for number, value in enumerate(values, first):
         error = ""
         if value.stray:
             error = "there is more text after the end of the array"
@@ -245,7 +273,7 @@ def _values(source: InputStream, scanner: JsonScanner, values: Iterator[Value]) 
         yield Frame(b"", number + 1, scanner.position, 0, source.fault)
 
 
-def _document(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
+def _document(source: _Source, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
     frame = whole_file(source, limits)
     start = 3 if frame.data.startswith(_BOM) else 0
     frame.data, frame.offset, frame.size = frame.data[start:].strip(), start, frame.size - start
@@ -259,11 +287,11 @@ def _document(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> I
         yield frame
 
 
-def _listed(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
+def _listed(source: _Source, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
     yield from listed_frames(whole_file(source, limits), source)
 
 
-def _session(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
+def _session(source: _Source, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
     frame = whole_file(source, limits, piece.end if piece.place.plain else None)
     frame.error, frame.hash = source.fault, frame.source_hash()
     frame.original, frame.data = frame.data, lines_as_array(frame.data)
@@ -285,7 +313,7 @@ def lines_as_array(data: bytes) -> bytes:
     return _BETWEEN.join(parts)
 
 
-def _text(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
+def _text(source: _Source, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
     frame = whole_file(source, limits)
     frame.error, frame.hash = source.fault, frame.source_hash()
     frame.data = text_as_record(frame.data)
@@ -301,13 +329,13 @@ def text_as_record(data: bytes) -> bytes:
         return json.dumps({"text": text}).encode("ascii")
 
 
-def _side(source: InputStream, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
+def _side(source: _Source, piece: ByteRange, limits: ConvertLimits) -> Iterator[Frame]:
     frame = whole_file(source, limits)
     frame.error = source.fault
     yield frame
 
 
-def whole_file(source: InputStream, limits: ConvertLimits, end: int | None = None) -> Frame:
+def whole_file(source: _Source, limits: ConvertLimits, end: int | None = None) -> Frame:
     """A whole file, or its first ``end`` bytes, as one record; of one too large the beginning."""
     text = Gathered(limits.record_bytes)
     most = _CHUNK if end is None or end > limits.record_bytes else end  # at once: copied once less
@@ -316,7 +344,7 @@ def whole_file(source: InputStream, limits: ConvertLimits, end: int | None = Non
     return Frame(text.data(), 1, 0, text.size, hash=text.hash())
 
 
-_READERS: dict[str, Callable[[InputStream, ByteRange, ConvertLimits], Iterator[Frame]]] = {
+_READERS: dict[str, Callable[[_Source, ByteRange, ConvertLimits], Iterator[Frame]]] = {
     "jsonl": _lines,
     "json_array": _elements,
     "documents": _documents,
@@ -328,69 +356,3 @@ _READERS: dict[str, Callable[[InputStream, ByteRange, ConvertLimits], Iterator[F
     "side": _side,
     "log": _side,
 }
-
-
-def pieces_of(
-    place: InputPlace, source_file: str, framing: str, limits: ConvertLimits = _DEFAULT
-) -> list[ByteRange]:
-    """Cut a file into pieces of about 128 MB. Only plain JSON Lines and Parquet are cut."""
-    if framing.startswith("parquet"):
-        from adp.converters.parquet_rows import row_ranges
-
-        cuts = row_ranges(place.path, SHARD_BYTES)
-        if framing.endswith(GATHERED):
-            cuts = [(0, cuts[-1][1], 1)]
-    elif not place.plain:
-        cuts = [(0, limits.file_bytes, 1)]
-    elif framing == "jsonl" and place.size > SHARD_BYTES:
-        cuts = line_ranges(place.path, place.size)
-    else:
-        cuts = [(0, place.size, 1)]
-    return [ByteRange(place, source_file, framing, start, end, first) for start, end, first in cuts]
-
-
-def line_ranges(path: str, size: int, start: int = 0, line: int = 1) -> list[tuple[int, int, int]]:
-    """Ranges of whole lines of at least 128 MB: (start, end, number of the first line).
-
-    Args:
-        path: the file.
-        size: where the last one ends.
-        start: where the first one begins.
-        line: number of the line there.
-    """
-    cuts: list[tuple[int, int, int]] = []
-    with open_file(path) as file:
-        while start < size:
-            end = min(start + SHARD_BYTES, size)
-            file.seek(end - 1 if end < size else end)
-            if end < size:
-                end = _line_end(file, end)
-            cuts.append((start, end, line))
-            line += _count_newlines(file, start, end)
-            start = end
-    return cuts
-
-
-def _line_end(file: BinaryIO, end: int) -> int:
-    """End of the line that the byte before ``end`` is in; the file stands at that byte."""
-    end -= 1
-    while part := file.readline(_CHUNK):
-        end += len(part)
-        if part.endswith(b"\n"):
-            break
-    return end
-
-
-def _count_newlines(file: BinaryIO, start: int, end: int) -> int:
-    import numpy as np
-
-    file.seek(start)
-    count = 0
-    while start < end:
-        chunk = file.read(min(_CHUNK, end - start))
-        if not chunk:
-            break
-        # Several times as fast as to count in bytes.
-        count += int(np.count_nonzero(np.frombuffer(chunk, np.uint8) == 0x0A))
-        start += len(chunk)
-    return count

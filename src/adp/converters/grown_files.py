@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adp.converters import framing
+from adp.converters.file_pieces import line_pieces, line_ranges
 from adp.converters.files.limits import ConvertLimits
 from adp.converters.framing import ByteRange
 from adp.converters.planned_file import PlannedFile
@@ -74,7 +75,7 @@ def read_on(file: PlannedFile, earlier: Sequence[EarlierFile], limits: ConvertLi
 
 def _hashes(file: PlannedFile, start: int, end: int, limits: ConvertLimits) -> list[str]:
     hashes = []
-    for first, last, _ in framing.line_ranges(file.place.path, end, start):
+    for first, last, _ in line_ranges(file.place.path, end, start):
         hasher = hashlib.blake2b(digest_size=16)
         for frame in framing.frames(_piece(file, first, last, 1), limits):
             hasher.update(bytes.fromhex(frame.source_hash()))
@@ -99,7 +100,7 @@ def cut_new_part(file: PlannedFile, start: int, earlier: Iterable[EarlierFile]) 
         while left and (chunk := data.read(min(left, 1 << 22))):
             line += chunk.count(b"\n")
             left -= len(chunk)
-    ranges = framing.line_ranges(file.place.path, file.place.size, start, line)
-    file.pieces = [_piece(file, first, end, number) for first, end, number in ranges]
+    size = file.place.size
+    file.pieces = line_pieces(_piece(file, start, size, line)) if start < size else []
     last = max(earlier, key=lambda part: part.start)
     file.style |= {START: start, CONTINUES: last.fingerprint}

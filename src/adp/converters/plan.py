@@ -18,11 +18,12 @@ import pyarrow as pa
 from adp.converters import framing
 from adp.converters.database_plan import plan_database
 from adp.converters.datasets.catalogue import data_set_name, misfits, notes_on, recognise, texts_of
+from adp.converters.file_pieces import pieces_of, shards_of
 from adp.converters.files.detect import detect, layout
 from adp.converters.files.limits import ConvertLimits
 from adp.converters.files.streams import InputStream
 from adp.converters.frames import Frame
-from adp.converters.framing import SHARD_BYTES, ByteRange
+from adp.converters.framing import ByteRange
 from adp.converters.inputs import InputFile, Inputs
 from adp.converters.known import KnownFormat, kinds_of, looks_like, outranks, recognise_known
 from adp.converters.known.head import HEAD_BYTES, text_head
@@ -39,7 +40,6 @@ _SNIFFED_RECORDS = 20
 _SNIFFED_BYTES = 64 << 20
 _LINES = ("jsonl", "json", "json_array")
 _ROWS = ("parquet", "documents", "protobuf", "list")
-_EXPANSION = 6  # what compressed JSON usually grows to, for cutting shards only
 
 
 @dataclass
@@ -133,7 +133,7 @@ def make_plan(files: list[PlannedFile], source: str = "") -> ConvertPlan:
     for file in files:
         file.pieces = [replace(piece, seq=position) for piece in file.pieces]
         position += max([file.place.size, *(piece.end for piece in file.pieces)]) + 1
-    return ConvertPlan(files, _cut(files), source=source)
+    return ConvertPlan(files, shards_of(files), source=source)
 
 
 def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
@@ -151,7 +151,7 @@ def _plan_file(item: InputFile, choice: _Choice) -> PlannedFile:
         )):  # fmt: skip
             chosen, kind, style = text, TEXT, {}
             why = "named by --from" if choice.wanted else "recognised by its text"
-            pieces = framing.pieces_of(place, item.source_file, kind, choice.limits)
+            pieces = pieces_of(place, item.source_file, kind, choice.limits)
         elif kind == "sqlite":
             plan = plan_database(
                 place, item.source_file, choice.converters, choice.wanted, choice.limits
@@ -218,7 +218,7 @@ class _Way:
 
 def _way_of_reading(item: InputFile, kind: str, choice: _Choice) -> _Way:
     """How a file is read that is cut into records of this kind."""
-    pieces = framing.pieces_of(item.place, item.source_file, kind, choice.limits)
+    pieces = pieces_of(item.place, item.source_file, kind, choice.limits)
     head = _head(pieces, choice.limits)
     way = _Way(kind, pieces, head, *_recognise(item, head, choice))
     if kind == "json":
@@ -228,7 +228,7 @@ def _way_of_reading(item: InputFile, kind: str, choice: _Choice) -> _Way:
     if _is_session(way.format, way.framing):
         # Its lines were looked at one by one; all of them are one record.
         way.framing = _session_framing(way.framing, way.head)
-        way.pieces = framing.pieces_of(item.place, item.source_file, way.framing, choice.limits)
+        way.pieces = pieces_of(item.place, item.source_file, way.framing, choice.limits)
     return way
 
 
@@ -382,18 +382,3 @@ def _values(data: bytes) -> dict[str, msgspec.Raw] | None:
         return jsontext.decode_object(jsontext.sanitise(data))
     except (msgspec.DecodeError, RecursionError, ValueError):
         return None
-
-
-def _cut(files: list[PlannedFile]) -> list[list[tuple[int, ByteRange]]]:
-    """Shards: runs of whole small files, or single pieces of large ones."""
-    shards: list[list[tuple[int, ByteRange]]] = []
-    size = 0
-    for index, file in enumerate(files):
-        for piece in file.pieces:
-            length = file.size // len(file.pieces) * (1 if file.place.plain else _EXPANSION)
-            if not shards or size + length > SHARD_BYTES:
-                shards.append([])
-                size = 0
-            shards[-1].append((index, piece))
-            size += length
-    return shards

@@ -11,24 +11,27 @@ import json
 import os
 import shutil
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from adp.converters.datasets.catalogue import OF_USER
+from adp.converters.file_pieces import is_cut_later
 from adp.converters.files.limits import ConvertLimits
 from adp.converters.files.members import Unpacking
 from adp.converters.fingerprint_cache import FingerprintCache
+from adp.converters.framing import ByteRange
 from adp.converters.hub_source import bring
 from adp.converters.inputs import Inputs, collect, collect_below
+from adp.converters.large_files import large_pieces
 from adp.converters.plan import ConvertPlan, choose, make_plan
 from adp.converters.planned_file import PlannedFile
 from adp.converters.registry import formats, stored_name
 from adp.converters.renumber import renumber_repeats
 from adp.converters.session_folders import resolve
 from adp.converters.shard import ConvertJob, convert_shard
-from adp.converters.shard_result import ShardResult
+from adp.converters.shard_result import PieceResult, ShardResult, range_hashes
 from adp.converters.since import earlier, near_changes, only_new, untouched
 from adp.converters.unread_files import by_kind
 from adp.core.progress import Progress, Silent
@@ -131,7 +134,8 @@ def convert(
     if run.finished is not None:
         return run.finished
     _announce(plan, report)
-    results = run.shards(_jobs(out, plan, options), convert_shard, ShardResult.parse, report)
+    jobs, total = _jobs(run, plan, options), sum(file.size for file in plan.files)
+    results = run.shards(jobs, convert_shard, ShardResult.parse, report, total=total)
     renumber_repeats(store, results)
     manifest = _manifest(run, plan, options, results)
     run.finish(manifest)
@@ -203,21 +207,16 @@ def _announce(plan: ConvertPlan, report: Progress) -> None:
         report.note(f"{inputs} unchanged, not read again")
 
 
-def _jobs(store: str, plan: ConvertPlan, options: ConvertOptions) -> list[ConvertJob]:
+def _jobs(run: StagedRun, plan: ConvertPlan, options: ConvertOptions) -> Iterator[ConvertJob]:
     columns = {"license": options.license} if options.license else {}
-    return [
-        ConvertJob(
+    for index, (shard, size) in enumerate(_shards(run, plan, options.limits)):
+        files = {file: plan.files[file] for file, _ in shard}
+        yield ConvertJob(
             index=index,
-            store=store,
-            size=sum(plan.files[file].size // len(plan.files[file].pieces) for file, _ in shard),
+            store=str(run.folder),
+            size=size,
             pieces=[
-                (
-                    file,
-                    piece,
-                    plan.files[file].format,
-                    plan.files[file].dataset,
-                    plan.files[file].why,
-                )
+                (file, piece, files[file].format, files[file].dataset, files[file].why)
                 for file, piece in shard
             ],
             columns=columns,
@@ -227,13 +226,34 @@ def _jobs(store: str, plan: ConvertPlan, options: ConvertOptions) -> list[Conver
             is_sole=len(plan.files) == 1,
             rename=options.tool_names == "adp",
             dialects={
-                file: (plan.files[file].dialect, plan.files[file].dialect_is_found)
-                for file, _ in shard
-                if plan.files[file].dialect
+                number: (file.dialect, file.dialect_is_found)
+                for number, file in files.items()
+                if file.dialect
             },
         )
-        for index, shard in enumerate(plan.shards)
-    ]
+
+
+def _shards(
+    run: StagedRun, plan: ConvertPlan, limits: ConvertLimits
+) -> Iterator[tuple[list[tuple[int, ByteRange]], int]]:
+    """The shards, and how many bytes on disk each has; a large file is cut while it is read."""
+    index = 0
+    for shard in plan.shards:
+        number, piece = shard[0]
+        if is_cut_later(piece):
+            parts = large_pieces(piece, limits, run.scratch / "pieces", index, run.is_done)
+            for part, share in parts:
+                index += 1
+                yield [(number, part)], share
+        else:
+            index += 1
+            yield shard, sum(_share(plan.files[file], piece) for file, piece in shard)
+
+
+def _share(file: PlannedFile, piece: ByteRange) -> int:
+    """The bytes on disk that count for a piece: those of the file, divided up."""
+    share, left = divmod(file.size, len(file.pieces))
+    return share + (left if piece is file.pieces[0] else 0)
 
 
 def _manifest(
@@ -279,17 +299,17 @@ def _write_sources(
 ) -> str:
     """Write the table of input files; return the hash over their fingerprints."""
     counts = [Counts() for _ in plan.files]
-    hashes: list[list[str]] = [[] for _ in plan.files]
+    pieces: list[list[PieceResult]] = [[] for _ in plan.files]
     styles = [{**_style(file), "ascii": True} for file in plan.files]
     for result in results:
         for piece in result.pieces:
             counts[piece.file].add(piece.counts)
-            hashes[piece.file].append(piece.hash)
+            pieces[piece.file].append(piece)
             styles[piece.file]["ascii"] &= piece.ascii
             styles[piece.file].update(piece.style)
     builder = RowBuilder()
     for index, file in enumerate(plan.files):
-        print_ = fingerprint(file.size, hashes[index])
+        print_ = fingerprint(file.size, range_hashes(pieces[index]))
         builder.source_file(_source_row(file, counts[index], print_, styles[index]))
     rows = builder.sources()
     manifest.tables["sources"] = run.sources(rows)

@@ -209,8 +209,8 @@ class _Worker:
     def _piece(
         self, file: int, piece: ByteRange, converter: Converter, dataset: str
     ) -> PieceResult:
-        out = PieceResult(file)
-        hasher = hashlib.blake2b(digest_size=16)
+        out = PieceResult(file, hashed=piece.hashed)
+        hasher, hashes = hashlib.blake2b(digest_size=16), list[str]()
         origin = {
             "source_format": stored_name(converter),
             "converter": converter.name,
@@ -226,6 +226,8 @@ class _Worker:
             if not self.job.keep_raw:
                 frame.original = b""  # a session may be large, and is held once more already
             hasher.update(bytes.fromhex(source_hash))
+            if piece.hashed >= 0:
+                hashes.append(source_hash)
             self.tally["records"] += 1
             out.ascii = out.ascii and frame.data.isascii()
             columns = {
@@ -239,7 +241,7 @@ class _Worker:
             self.sides, self.outcome, self.side_fault = {}, {}, ""
             if self.builder.is_full():
                 self.writer.flush(self.builder)
-        out.hash = hasher.hexdigest()
+        out.hash, out.records = hasher.hexdigest(), "".join(hashes)
         out.counts = Counts(**self.tally)
         return out
 
@@ -373,7 +375,8 @@ class _Worker:
     def _reject_file(self, file: int, piece: ByteRange, why: str) -> PieceResult:
         """A file that no format recognises counts as one rejected record."""
         data = beginning(piece.place, self.job.limits, KEPT_BYTES)
-        out = PieceResult(file, hash=digest(data), ascii=data.isascii())
+        out = PieceResult(file, hash=digest(data), ascii=data.isascii(), hashed=piece.hashed)
+        out.records = out.hash
         out.counts.records = out.counts.rejected = 1
         frame = Frame(data, 1, 0, piece.end)
         self._reject("rejected", piece.seq, piece.source_file, frame, RecordError(why))

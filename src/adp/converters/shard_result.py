@@ -3,21 +3,57 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
+from adp_schema.ids import digest
 from adp_schema.manifest import Counts, Shard
 
 
 @dataclass
 class PieceResult:
-    """What became of a piece: its counts, the hash of its records, and what its style is."""
+    """What became of a piece: its counts, the hash of its records, and what its style is.
+
+    Of a piece that is hashed together with others, also the hashes of its records.
+    """
 
     file: int
     counts: Counts = field(default_factory=Counts)
     hash: str = ""
     ascii: bool = True
     style: dict[str, Any] = field(default_factory=dict)
+    hashed: int = -1
+    records: str = ""
+
+
+class _Piece(Protocol):
+    @property
+    def hashed(self) -> int: ...
+
+
+AnyPiece = TypeVar("AnyPiece", bound=_Piece)
+
+
+def by_range(pieces: Iterable[AnyPiece]) -> list[list[AnyPiece]]:
+    """The pieces of a file, those together whose records are hashed as one."""
+    ranges: list[list[AnyPiece]] = []
+    for piece in pieces:
+        if ranges and piece.hashed >= 0 and ranges[-1][0].hashed == piece.hashed:
+            ranges[-1].append(piece)
+        else:
+            ranges.append([piece])
+    return ranges
+
+
+def range_hashes(pieces: Iterable[PieceResult]) -> list[str]:
+    """The hashes that the fingerprint of a file is made of, from those of its records."""
+    return [
+        digest(bytes.fromhex("".join(piece.records for piece in same)))
+        if len(same) > 1
+        else same[0].hash
+        for same in by_range(pieces)
+    ]
 
 
 @dataclass

@@ -6,6 +6,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from adp.converters import framing
@@ -21,6 +22,7 @@ from adp.converters.grown_files import (
 )
 from adp.converters.inputs import Inputs
 from adp.converters.planned_file import PlannedFile
+from adp.converters.shard_result import by_range
 from adp_schema.errors import StoreError
 from adp_schema.ids import digest, fingerprint
 from adp_schema.location import exists, join, read_text
@@ -236,9 +238,9 @@ def fingerprint_of(file: PlannedFile, limits: ConvertLimits) -> str:
     if file.format is None:
         return fingerprint(file.size, [digest(beginning(file.place, limits, KEPT_BYTES))])
     hashes = []
-    for piece in file.pieces:
+    for pieces in by_range(file.pieces):
         hasher = hashlib.blake2b(digest_size=16)
-        for frame in framing.frames(piece, limits):
+        for frame in chain.from_iterable(framing.frames(piece, limits) for piece in pieces):
             hasher.update(bytes.fromhex(frame.source_hash()))
         hashes.append(hasher.hexdigest())
     return fingerprint(file.size, hashes)

@@ -157,6 +157,10 @@ class StagedRun:
             total=total, folder=self.scratch, known=known, done=noted,
         )  # fmt: skip
 
+    def is_done(self, index: int) -> bool:
+        """Whether a shard is done, by this run or by the one that was stopped."""
+        return self._note(index).exists()
+
     def _note(self, index: int) -> Path:
         return self.scratch / f"shard-{index:05d}.json"
 

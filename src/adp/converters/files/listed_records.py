@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Raw
 
 from adp.converters.files.streams import InputStream
+from adp.converters.files.unpacked import UnpackedStream
 from adp.converters.frames import Frame
 from adp.converters.reading import BRACE, BRACKET
 from adp_schema import jsontext
@@ -65,7 +66,7 @@ def listed_records(data: bytes) -> ListedRecords | None:
     return ListedRecords(key, records, jsontext.encode(rest) if rest else b"")
 
 
-def listed_frames(file: Frame, source: InputStream) -> Iterator[Frame]:
+def listed_frames(file: Frame, source: InputStream | UnpackedStream) -> Iterator[Frame]:
     """The records of a file, and what stands beside them, which is skipped.
 
     Args:

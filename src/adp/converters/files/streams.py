@@ -89,6 +89,19 @@ class InputStream:
         """The last byte of a compressed stream that was read to its end."""
         return self._chunks.last if self._chunks else b""
 
+    @property
+    def taken(self) -> int:
+        """Bytes on disk that were read so far; about."""
+        return self._handle.tell()
+
+    def skip(self, count: int) -> None:
+        """Go on behind the next bytes."""
+        if self._chunks is None:
+            self._handle.seek(count, io.SEEK_CUR)
+            return
+        while count > 0 and (part := self.file.read(min(count, _BUFFER))):
+            count -= len(part)
+
     def __enter__(self) -> InputStream:
         return self
 
