@@ -215,10 +215,10 @@ def data_set_name(format_name: str | None) -> str | None:
 
 def notes_on(format_name: str | None, head: Iterable[Frame], source_file: str) -> list[str]:
     """What a recipe of the user's names and none of the first records of a file has."""
-    from adp.converters.datasets.unmet_keys import unmet_keys
-
     if format_name is None or not format_name.startswith(OF_USER):
         return []
+    from adp.converters.datasets.unmet_keys import unmet_keys
+
     recipe = of_user(format_name.removeprefix(OF_USER)).recipe
     if recipe.overlaid is not None:
         return []
