@@ -95,16 +95,30 @@ class _Sampler(threading.Thread):
 
 
 def run_command(
-    command: Sequence[str], *, sample: bool = False, environment: dict[str, str] | None = None
+    command: Sequence[str],
+    *,
+    sample: bool = False,
+    environment: dict[str, str] | None = None,
+    quiet: bool = False,
 ) -> Run:
     """Run a command and measure it. Sampling costs time, so do not time a sampled run.
+
+    Args:
+        command: its words.
+        sample: whether its memory is sampled.
+        environment: what is added to the environment.
+        quiet: whether what it says on stderr is left out.
 
     Raises:
         RuntimeError: it failed.
     """
     started = time.perf_counter()
     child = subprocess.Popen(
-        command, stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL if quiet else None,
+        text=True,
+        env={**os.environ, **(environment or {})},
     )
     sampler = _Sampler(child.pid) if sample else None
     if sampler:

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from datetime import UTC, datetime
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -46,8 +47,10 @@ NEVER = (*HEAVY, "matplotlib", "huggingface_hub", "jinja2", "yaml", "fsspec")
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
+    time = datetime(2026, 3, 1, 10, tzinfo=UTC)
     with adp.grow(tmp_path_factory.mktemp("imports") / "store") as growing:
-        growing.append(adp.Trajectory(dataset="d", source_id="a", steps=[adp.Step(text="x")]))
+        step = adp.Step(text="x", timestamp=time)
+        growing.append(adp.Trajectory(dataset="d", source_id="a", started_at=time, steps=[step]))
     return adp.seal(growing.root).root
 
 
@@ -68,6 +71,28 @@ def test_commands_that_look_import_what_they_need(words, needed, store):
     code = f"import adp.cli.main as m; m.main({[words[0], *place, *words[1:]]!r})"
     modules = loaded_by(code)
     assert modules & set(NEVER) <= needed
+
+
+@pytest.mark.parametrize("name", ["log.jsonl", "rows.jsonl"])
+def test_a_conversion_imports_what_it_needs(name, tmp_path):
+    """Neither what reads YAML, nor all of Arrow's functions, whether it is a log or rows."""
+    lines = {
+        "log.jsonl": '{"type": "user", "uuid": "a", "parentUuid": null, "sessionId": "s", '
+        '"version": "2.0.1", "timestamp": "2026-03-01T10:00:00Z", '
+        '"message": {"role": "user", "content": "hi"}}',
+        "rows.jsonl": '{"id": "a", "created_at": "2026-03-01T10:00:00Z", '
+        '"messages": [{"role": "user", "content": "hi"}]}',
+    }
+    (tmp_path / name).write_text(lines[name] + "\n")
+    words = ["convert", str(tmp_path / name), "-o", str(tmp_path / "store")]
+    code = f"import sys, adp.cli.main as m; m.main({words!r}); print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE
+    )
+    modules = set(done.stdout.splitlines()[-1].split())
+    banned = {*NEVER, "pyarrow.compute", "pyarrow.dataset"}
+    assert "1 trajectory" in done.stdout
+    assert not modules & banned
 
 
 def test_no_modules_import_each_other_in_a_circle():

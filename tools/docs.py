@@ -10,6 +10,7 @@
 - ``docs/scorers.md``: see `tools.scorers_page`.
 - ``docs/dialects.md``: see `tools.dialects_page`.
 - ``docs/plugins.md``: see `tools.plugins_page`.
+- ``matches.json`` beside the recipes: how their rows are recognised.
 - ``docs/formats.md`` and ``docs/formats/<name>.md``: see `tools.format_pages`.
 """
 
@@ -28,6 +29,7 @@ from typing import Any
 os.environ.update({"COLUMNS": "100", "LINES": "40", "NO_COLOR": "1", "TERM": "dumb"})
 
 from adp.cli import main as cli
+from adp.converters.datasets.catalogue import MATCHES, matches_text
 from adp_schema import extra_column, model, parts
 from adp_schema.scores import SCORE_VIEWS
 from adp_schema.tables import ENUMS, SCHEMA_VERSION, TABLES, Table
@@ -289,6 +291,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "datasets-list.md": datasets_page,
     "dialects.md": dialects_page,
     "datasets.schema.json": datasets_schema,
+    f"../src/adp/converters/datasets/recipes/{MATCHES}": matches_text,
     "environments-settings.md": environments_page,
     "policies-settings.md": policies_page,
     "train-config.md": train_page,

@@ -92,7 +92,9 @@ class QueryGate:
         held: what must live as long as the gate, such as the owner of scratch files.
 
     Raises:
-        StoreError: a file is missing, or is no Parquet file of its table.
+        StoreError: there is no such table, or a further view cannot be read. A file of a store
+            that is missing, or is no Parquet file of its table, is an error of the first query
+            that reads its table.
         QueryError: an option is not valid.
     """
 
@@ -126,7 +128,7 @@ class QueryGate:
             self._con = _connect(threads, memory_limit, self._spill.name if self._spill else "")
             self.memory = memory_bytes(self._con)
             views = list(VIEWS.values()) if store_views else []
-            further = open_files(self._con, stores, views, extra, named=named)
+            self._views, further = open_files(self._con, stores, views, extra, named=named)
             self._columns = {**{view.name: view.columns for view in views}, **further}
         except BaseException:
             self.close()
@@ -171,16 +173,19 @@ class QueryGate:
 
         Raises:
             QueryError: the statement is not allowed, not valid, fails, or takes too long.
+            StoreError: a file of the store is missing or damaged.
         """
         cursor = self._cursor()
         memory = self.memory if watch else None
         engine = Engine(cursor, QueryLimits(seconds, memory, self._memory_limit, advice))
         tables: frozenset[str] = frozenset()
         try:
-            text, tables, analyzes = engine.call(_check, cursor, sql)
-            if analyzes and not analyze:
+            checked = engine.call(_check, cursor, sql)
+            tables = checked.tables
+            if checked.analyzes and not analyze:
                 raise QueryError("EXPLAIN ANALYZE is not allowed here; write EXPLAIN")
-            relation = engine.call(lambda: cursor.sql(text, params=parameters))
+            engine.call(self._views.ensure, cursor, self._named_views(checked))
+            relation = engine.call(lambda: cursor.sql(checked.text, params=parameters))
             reader = engine.call(relation.to_arrow_reader, BATCH_ROWS)
         except Exception as error:
             engine.close()
@@ -242,6 +247,11 @@ class QueryGate:
             if self._con is None:
                 raise QueryError("this query gate is closed")
             return self._con.cursor()
+
+    def _named_views(self, checked: Checked) -> Collection[str] | None:
+        """The views that a statement reads; None: it may be any, so all have to be there."""
+        others = checked.tables - checked.ctes - self._columns.keys()
+        return None if checked.looks or others else checked.tables
 
     def _as_query_error(self, error: Exception, sql: str, tables: frozenset[str]) -> Exception:
         """The error of a query as one sentence; an error of another kind as it is."""

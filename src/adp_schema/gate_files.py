@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -66,8 +67,8 @@ def open_files(
     extra: Sequence[ExtraView],
     *,
     named: bool,
-) -> dict[str, list[str]]:
-    """Let the engine read exactly the shards, create the views, and lock the configuration.
+) -> tuple[ViewMaker, dict[str, list[str]]]:
+    """Let the engine read exactly the shards, create the further views, and lock the configuration.
 
     Args:
         con: the engine.
@@ -77,7 +78,10 @@ def open_files(
         named: whether the column ``store`` is there.
 
     Returns:
-        The columns of the further views.
+        What creates the views, and the columns of the further views.
+
+    Raises:
+        StoreError: there is no such table, or a further view cannot be read.
     """
     unknown = next((name for store in given for name in store.tables if name not in TABLES), None)
     if unknown is not None:
@@ -100,14 +104,69 @@ def open_files(
         f"SET allowed_paths = [{', '.join(map(quote_text, allowed))}]; "
         "SET enable_external_access = false"
     )
-    for view in views:
-        if view.table is None:
-            con.execute(f"CREATE VIEW {quote_name(view.name)} AS {view.sql}")
-        else:
-            _create_table_view(con, view, TABLES[view.table], stores, named=named)
-    columns = {more.name: _create_extra_view(con, more, address) for more in extra}
+    maker = ViewMaker(stores, views, named=named)
+    columns = {}
+    for more in extra:
+        maker.ensure(con, [more.name, *_words(more.sql)])
+        columns[more.name] = _create_extra_view(con, more, address)
     con.execute("SET lock_configuration = true")
-    return columns
+    return maker, columns
+
+
+class ViewMaker:
+    """Creates the views of a gate when they are first named.
+
+    The engine binds a view as it is created, which takes 1 to 16 ms: for all of them, longer than
+    most queries. A view needs no more rights later than in the beginning: it reads files that are
+    allowed, and its SQL is that of `adp_schema.views`.
+
+    Args:
+        stores: the files of the stores, as the engine spells their addresses.
+        views: the views, in the order in which they have to be created.
+        named: whether the column ``store`` is there.
+    """
+
+    def __init__(self, stores: Sequence[StoreFiles], views: Sequence[View], *, named: bool) -> None:
+        self._stores = stores
+        self._named = named
+        self._views = {view.name: (place, view) for place, view in enumerate(views)}
+        self._made: set[str] = set()
+        self._lock = threading.Lock()
+
+    def ensure(self, con: duckdb.DuckDBPyConnection, names: Iterable[str] | None) -> None:
+        """Create some views, with those that they read, if they are not there.
+
+        Args:
+            con: a connection to the engine.
+            names: their names in lower case, perhaps among other words; None for all.
+
+        Raises:
+            StoreError: a file is missing, or is no Parquet file of its table.
+            HubError: the Hub refuses one.
+        """
+        if len(self._made) == len(self._views):
+            return
+        with self._lock:
+            for name in self._views if names is None else names:
+                self._create(con, name, len(self._views))
+
+    def _create(self, con: duckdb.DuckDBPyConnection, name: str, end: int) -> None:
+        """Create a view that stands before a place in the order, if it is not there."""
+        place, view = self._views.get(name, (end, None))
+        if view is None or place >= end or name in self._made:
+            return
+        if view.table is None:
+            for word in _words(view.sql):
+                self._create(con, word, place)
+            con.execute(f"CREATE OR REPLACE VIEW {quote_name(name)} AS {view.sql}")
+        else:
+            _create_table_view(con, view, TABLES[view.table], self._stores, named=self._named)
+        self._made.add(name)
+
+
+def _words(sql: str | None) -> list[str]:
+    """The words of some SQL of ours, the names of views that it reads among them."""
+    return re.findall(r"\w+", (sql or "").lower())
 
 
 def _create_extra_view(
@@ -158,7 +217,9 @@ def _create_table_view(
                 stored=_stored_columns(con, table, files, renamed) if look and files else None,
             )
             selects.append(select)
-        con.execute(f"CREATE VIEW {quote_name(view.name)} AS {' UNION ALL '.join(selects)}")
+        con.execute(
+            f"CREATE OR REPLACE VIEW {quote_name(view.name)} AS {' UNION ALL '.join(selects)}"
+        )
 
     try:
         try:
@@ -172,7 +233,9 @@ def _create_table_view(
         files = [path for store in stores for path in store.tables.get(table.name, ())]
         if damaged := verification.explain(files):
             raise damaged from None
-        raise StoreError(f"cannot read the table '{table.name}': {plain(str(error))}") from None
+        missing = [path for path in files if "://" not in path and not Path(path).exists()]
+        reason = f"{missing[0]} is missing" if missing else plain(str(error))
+        raise StoreError(f"cannot read the table '{table.name}': {reason}") from None
 
 
 def hub_error(error: Exception) -> HubError | None:

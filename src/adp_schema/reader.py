@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from adp_schema import location
 from adp_schema.migrate import upgrade
 from adp_schema.model import Link, Media, Observation, RawRow, Row, Step, Task, ToolCall, Trajectory
+from adp_schema.plain_arrays import plain_values
 from adp_schema.tables import TABLES
 
 RowType = TypeVar("RowType", bound=Row)
@@ -285,7 +286,7 @@ def to_models(rows: pa.Table, row_type: type[RowType]) -> list[RowType]:
             column = rows.column(index)
             if column.null_count < count:
                 names.append(name)
-                columns.append(column.to_pylist())
+                columns.append(plain_values(column))
     defaults = _defaults(row_type)
     lists = [name for name, default in defaults.items() if isinstance(default, list)]
     fields_set = _FIELDS_SET[row_type]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from adp_schema.errors import QueryError, unknown_name
@@ -37,6 +38,11 @@ TABLE_FUNCTIONS = frozenset(
 )
 """Functions to select from. None takes a path, an address, a pointer or SQL text."""
 
+_OF_VALUES = frozenset(
+    {"generate_series", "json_each", "json_tree", "range", "repeat", "repeat_row", "unnest"}
+)
+"""Those of them that are given values, and no table."""
+
 _QUERY_NODES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"})
 _ALLOWED = "a query is one SELECT, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN of a SELECT"
 _SKIP = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)"
@@ -50,11 +56,15 @@ class Checked(NamedTuple):
         text: what to run.
         tables: the tables that it names, in lower case.
         analyzes: whether it is EXPLAIN ANALYZE, which runs what it explains.
+        looks: whether it may look at which tables there are, or name them elsewhere.
+        ctes: names that its WITH clauses give, in lower case.
     """
 
     text: str
     tables: frozenset[str]
     analyzes: bool = False
+    looks: bool = True
+    ctes: frozenset[str] = frozenset()
 
 
 def check(con: duckdb.DuckDBPyConnection, sql: str) -> Checked:
@@ -91,7 +101,9 @@ def check(con: duckdb.DuckDBPyConnection, sql: str) -> Checked:
         )
     elif kind != "SELECT":
         raise QueryError(f"{_ALLOWED}, not {kind.replace('_', ' ')}")
-    return Checked(prefix + text, frozenset(_check_tree(syntax_tree(con, text))), analyzes)
+    names = _check_tree(syntax_tree(con, text))
+    tables, ctes = frozenset(names.tables), frozenset(names.ctes)
+    return Checked(prefix + text, tables, analyzes, names.looks, ctes)
 
 
 def syntax_tree(con: duckdb.DuckDBPyConnection, text: str) -> Any:
@@ -109,9 +121,18 @@ def syntax_tree(con: duckdb.DuckDBPyConnection, text: str) -> Any:
     return tree
 
 
-def _check_tree(tree: Any) -> set[str]:
-    """Return the tables that a tree names; raise QueryError when it does more than read them."""
-    tables: set[str] = set()
+@dataclass
+class _Names:
+    """What a tree names; see `Checked`."""
+
+    tables: set[str] = field(default_factory=set)
+    ctes: set[str] = field(default_factory=set)
+    looks: bool = False
+
+
+def _check_tree(tree: Any) -> _Names:
+    """Return the names in a tree; raise QueryError when it does more than read tables."""
+    names = _Names()
     pending = [tree]
     while pending:
         node = pending.pop()
@@ -123,10 +144,17 @@ def _check_tree(tree: Any) -> set[str]:
             if ("cte_map" in node or kind.endswith("_NODE")) and kind not in _QUERY_NODES:
                 raise QueryError(f"{_ALLOWED}, not {kind.split('_')[0]} inside of one")
             if kind == "BASE_TABLE":
-                tables.add(str(node.get("table_name")).lower())
+                names.tables.add(str(node.get("table_name")).lower())
+                names.looks |= bool(node.get("schema_name") or node.get("catalog_name"))
             elif kind == "TABLE_FUNCTION":
-                _check_function(str(node.get("function", {}).get("function_name")).lower())
-    return tables
+                function = str(node.get("function", {}).get("function_name")).lower()
+                _check_function(function)
+                names.looks |= function not in _OF_VALUES
+            elif kind == "SHOW_REF":
+                names.looks |= node.get("show_type") not in ("DESCRIBE", "SUMMARY")
+            elif "cte_map" in node:
+                names.ctes.update(str(it["key"]).lower() for it in node["cte_map"].get("map", ()))
+    return names
 
 
 def _check_function(name: str) -> None:

@@ -23,6 +23,7 @@ from adp_schema import gate_engine
 from adp_schema.errors import QueryError, QueryTimeoutError, StoreError
 from adp_schema.gate import QueryGate
 from adp_schema.gate_files import ExtraView, StoreFiles
+from adp_schema.views import VIEWS
 from tests.shards import write_shards
 
 
@@ -242,19 +243,67 @@ def test_a_wrong_option_is_one_sentence(options: dict[str, Any], part: str) -> N
 
 def test_a_missing_or_damaged_shard_is_one_sentence(files: dict[str, list[str]]) -> None:
     Path(files["steps"][0]).write_bytes(b"no parquet at all")
-    with pytest.raises(StoreError, match="cannot read the table 'steps': ") as caught:
-        QueryGate(files)
-    Path(files["steps"][0]).unlink()
-    with pytest.raises(StoreError, match="cannot read the table 'steps': "):
-        QueryGate(files)
+    with QueryGate(files) as gate:
+        with pytest.raises(StoreError, match="cannot read the table 'steps': ") as caught:
+            gate.query("SELECT count(*) FROM calls JOIN steps USING (seq)")
+        with pytest.raises(StoreError, match="cannot read the table 'steps': "):
+            gate.query("SHOW TABLES")
+        Path(files["steps"][0]).unlink()
+        with pytest.raises(StoreError, match=r"the table 'steps': .* is missing"):
+            gate.query("SELECT 1 FROM transcript")
+        assert value_of(gate, "SELECT count(*) FROM calls")
     assert "\n" not in str(caught.value)
     with pytest.raises(StoreError, match="unknown table 'stepz'; did you mean steps"):
         QueryGate({"stepz": []})
 
 
+SOME = ["SELECT count(*) FROM steps", "WITH steps AS (FROM steps) FROM steps", "DESCRIBE steps"]
+ALL = [
+    "SHOW TABLES",
+    "SHOW steps",
+    "SELECT table_name FROM information_schema.tables",
+    "FROM sqlite_master",
+    "SELECT table_name, column_name FROM duckdb_columns()",
+    "FROM histogram(steps, seq)",
+    "FROM main.steps",
+    "FROM no_such_table",
+]
+
+
+@pytest.mark.parametrize("sql", [*SOME, *ALL])
+def test_views_are_there_when_they_are_named(files: dict[str, list[str]], sql: str) -> None:
+    """A query that may look at all views finds all of them, as if they had been there before."""
+
+    def views(gate: QueryGate) -> list[str]:
+        cursor = gate._cursor()
+        rows = cursor.sql("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()
+        return sorted(name for (name,) in rows)
+
+    def answer(gate: QueryGate) -> object:
+        try:
+            return sorted(map(repr, gate.query(sql).to_pylist()))
+        except QueryError as error:
+            return str(error)
+
+    with QueryGate(files) as lazy, QueryGate(files) as whole:
+        assert views(lazy) == []
+        whole.query("SHOW TABLES")
+        assert views(whole) == sorted(VIEWS)
+        assert answer(lazy) == answer(whole)
+        assert views(lazy) == (["steps"] if sql in SOME else sorted(VIEWS))
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_comes_with_those_that_it_reads(files: dict[str, list[str]], name: str) -> None:
+    with QueryGate(files) as gate:
+        columns = gate.query(f'FROM "{name.upper()}"').column_names
+    assert columns == list(VIEWS[name].columns)
+
+
 def test_a_shard_that_goes_missing_later_is_one_sentence(
     gate: QueryGate, files: dict[str, list[str]]
 ) -> None:
+    assert value_of(gate, "SELECT count(*) FROM steps") == 12
     Path(files["steps"][1]).unlink()
     refusal(gate, "SELECT sum(length(text)) FROM steps")
 
@@ -321,7 +370,7 @@ def test_a_store_behind_a_url(remote: dict[str, list[str]], files: dict[str, lis
 @pytest.mark.parametrize("url", ["nothing://a/b.parquet", "memory://a/missing.parquet"])
 def test_a_url_that_cannot_be_opened_is_one_sentence(url: str) -> None:
     with pytest.raises(StoreError, match=r"cannot (open|read)") as caught:
-        QueryGate({"steps": [url]})
+        QueryGate({"steps": [url]}).query("FROM steps")
     assert "\n" not in str(caught.value)
 
 

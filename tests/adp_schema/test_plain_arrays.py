@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adp_schema.plain_arrays import plain_array, repeated
+from adp_schema.plain_arrays import plain_array, plain_values, repeated
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -39,6 +39,14 @@ def test_arrays_are_those_of_pyarrow(data, data_type, nulls):
     assert made.type == data_type
     assert made.equals(pa.array(values, data_type))
     assert repr(made.to_pylist()) == repr(values)
+
+
+@given(st.data(), st.sampled_from([TIME, pa.string()]))
+def test_values_are_those_of_pyarrow(data, data_type):
+    chunks = data.draw(st.lists(st.lists(st.one_of(VALUES[data_type], st.none())), max_size=3))
+    column = pa.chunked_array([pa.array(values, data_type) for values in chunks], data_type)
+    assert repr(plain_values(column)) == repr(column.to_pylist())
+    assert repr(plain_values(column.slice(1))) == repr(column.slice(1).to_pylist())
 
 
 @pytest.mark.parametrize(

@@ -159,6 +159,9 @@ def kept_line(kept: KeptAsText, out: str) -> str:
 
 def read_bytes(manifest: Manifest, out: str) -> int:
     """Bytes of the inputs on disk."""
-    shards = manifest.tables["sources"]
-    columns = [pq.read_table(Path(out) / shard.path, columns=["size"])["size"] for shard in shards]
-    return sum(size for column in columns for size in column.to_pylist())
+    total = 0
+    for shard in manifest.tables["sources"]:
+        # Not read_table, which imports pyarrow.dataset, and pandas where it is installed.
+        with pq.ParquetFile(Path(out) / shard.path) as file:
+            total += sum(file.read(["size"])["size"].to_pylist())
+    return total

@@ -11,7 +11,7 @@ from adp.cli.manifest_text import top
 from adp.cli.options import StorePath
 from adp.cli.render_options import MaxLength, Settings, Template, Window, render_options
 from adp.cli.text import Console as Screen
-from adp.cli.text import console, counted, epilog, print_json
+from adp.cli.text import console, counted, epilog, print_json, print_lines
 from adp.stores.transcript import KINDS, TranscriptView, as_json, transcript
 from adp_schema.errors import StoreError, UsageError
 from adp_schema.model import Trajectory
@@ -76,8 +76,7 @@ def show(
         renderer = Renderer.load(model, render_options(*rendering))
         _show_rows(trajectory, renderer, screen, full=full)
         return
-    for line in transcript(trajectory, view):
-        screen.print(line, soft_wrap=not screen.is_terminal)
+    print_lines(screen, transcript(trajectory, view))
 
 
 def _trajectory(store: Store, trajectory_id: str) -> Trajectory:
@@ -104,8 +103,7 @@ def _show_rows(trajectory: Trajectory, renderer: Renderer, screen: Screen, *, fu
 
     result = renderer.trajectory(trajectory)
     for row in result.rows:
-        for line in row_lines(row, renderer.encoder, full=full, colour=screen.is_terminal):
-            screen.print(line, soft_wrap=not screen.is_terminal)
+        print_lines(screen, row_lines(row, renderer.encoder, full=full, colour=screen.is_terminal))
         screen.print()
     trained = f"{result.trained:,} of {counted(result.steps, 'step')} trained"
     screen.print(f"{trained} in {counted(len(result.rows), 'row')}")

@@ -19,6 +19,12 @@ def test_no_recipe_is_called_as_a_format():
     assert not set(catalogue.names()) & set(formats)
 
 
+def test_all_matches_are_in_one_file():
+    """Who changes one runs: make docs."""
+    text = (catalogue._folder() / catalogue.MATCHES).read_text(encoding="utf-8")
+    assert text == catalogue.matches_text()
+
+
 def test_the_match_that_is_read_alone_is_that_of_the_recipe():
     signatures = {it.name: it.tests for it in catalogue.signatures()}
     assert set(signatures) == set(catalogue.names())

@@ -1,11 +1,13 @@
 """The recipes that come with the package, and those of the user's.
 
-To recognise a file, only the part ``match`` of each is read. A recipe is checked when it is used.
+To recognise a file, only the part ``match`` of each is looked at; those of the package stand
+together in `MATCHES`, as to read all recipes takes longer than a small conversion. A recipe is
+checked when it is used.
 """
 
 from __future__ import annotations
 
-import re
+import json
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -14,6 +16,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import Raw
 
 from adp.converters.datasets.match import RowTest, tests_of
@@ -30,7 +33,8 @@ OF_USER = "recipe:"
 """Begins the name of a format that a file of the user's describes; its path follows."""
 
 _ENDING = ".yaml"
-_MATCH = re.compile(r"^match:.*\n(?:(?:[ \t#-].*)?\n)*", re.MULTILINE)
+MATCHES = "matches.json"
+"""The file that has ``match`` of all recipes of the package; ``make docs`` writes it."""
 
 
 @dataclass(frozen=True)
@@ -127,16 +131,17 @@ def _of_user(path: str, state: tuple[int, int]) -> DatasetFormat:
 @cache
 def signatures() -> tuple[RecipeSignature, ...]:
     """How the data sets that come with the package are recognised."""
+    matches = msgspec.json.decode((_folder() / MATCHES).read_bytes())
+    return tuple(RecipeSignature(name, tests_of(given)) for name, given in matches.items())
+
+
+def matches_text() -> str:
+    """What `MATCHES` has to hold: ``match`` of each recipe, as it stands in the YAML."""
     import yaml
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    results = []
-    for name, file in sorted(_files().items()):
-        part = _MATCH.search(file.read_text(encoding="utf-8").replace("\r\n", "\n") + "\n")
-        if part:
-            given = yaml.load(part[0], loader)["match"]
-            results.append(RecipeSignature(name, tests_of(given)))
-    return tuple(results)
+    texts = {name: file.read_text(encoding="utf-8") for name, file in sorted(_files().items())}
+    given = {name: yaml.safe_load(text).get("match") for name, text in texts.items()}
+    return json.dumps(given, indent=1, ensure_ascii=False) + "\n"
 
 
 @lru_cache(maxsize=256)
@@ -215,10 +220,10 @@ def data_set_name(format_name: str | None) -> str | None:
 
 def notes_on(format_name: str | None, head: Iterable[Frame], source_file: str) -> list[str]:
     """What a recipe of the user's names and none of the first records of a file has."""
-    from adp.converters.datasets.unmet_keys import unmet_keys
-
     if format_name is None or not format_name.startswith(OF_USER):
         return []
+    from adp.converters.datasets.unmet_keys import unmet_keys
+
     recipe = of_user(format_name.removeprefix(OF_USER)).recipe
     if recipe.overlaid is not None:
         return []
@@ -240,11 +245,14 @@ def misfits(given: Sequence[str], rows: Sequence[Mapping[str, Raw]], item: Input
 _formats: dict[str, DatasetFormat] = {}
 
 
+def _folder() -> Traversable:
+    return files("adp.converters.datasets") / "recipes"
+
+
 @cache
 def _files() -> dict[str, Traversable]:
-    folder = files("adp.converters.datasets") / "recipes"
     return {
         item.name.removesuffix(_ENDING): item
-        for item in folder.iterdir()
+        for item in _folder().iterdir()
         if item.name.endswith(_ENDING)
     }

@@ -11,8 +11,6 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from adp.core.yaml_text import parse_yaml
-
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -206,6 +204,8 @@ def _only(value: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
 @cache
 def tool_names() -> ToolNames:
     """The table that comes with this package."""
+    from adp.core.yaml_text import parse_yaml
+
     file = resources.files("adp.core.tool_names") / "names.yaml"
     plain = parse_yaml(file.read_text(encoding="utf-8"), "names.yaml", "table of names")
     by_argument = {

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adp_schema.manifest import Manifest
@@ -44,8 +43,16 @@ def kept_as_text(store: Path, manifest: Manifest) -> KeptAsText:
         store: its folder.
         manifest: its manifest.
     """
+    # pyarrow.compute makes all its functions as it is imported, which takes longer than these.
+    from pyarrow._compute import MatchSubstringOptions, SliceOptions, call_function
+
     from adp.stores.checks.actions import CALL_IN_TEXT
     from adp.stores.checks.roles import ACTS, OUTPUT_BEGINS
+
+    def holds(words: pa.Array, part: str, *, regex: bool = False) -> np.ndarray:
+        name = "match_substring_regex" if regex else "match_substring"
+        answers = call_function(name, [words], MatchSubstringOptions(part))
+        return np.array([answer is True for answer in answers.to_pylist()], dtype=bool)
 
     steps = _first(store, manifest, "steps", ["seq", "step", "source", "text", "extra"])
     if steps is None:
@@ -56,20 +63,14 @@ def kept_as_text(store: Path, manifest: Manifest) -> KeptAsText:
     places = zip(steps["seq"].to_pylist(), steps["step"].to_pylist(), strict=True)
     calling = np.array([place in called for place in places], dtype=bool)
     # A text that was parsed holds nothing more, unless something is said to be left in it.
-    extra = pc.fill_null(steps["extra"], "")
-    parsed = pc.and_(
-        pc.match_substring(extra, '"$parsed"'), pc.invert(pc.match_substring(extra, '"left":'))
-    )
-    calling |= np.asarray(parsed.to_pylist(), dtype=bool)
-    text = pc.fill_null(steps["text"], "")
-    source, seq = np.array(steps["source"].to_pylist()), steps["seq"].to_numpy()
+    extra, text = steps["extra"], steps["text"]
+    calling |= holds(extra, '"$parsed"') & ~holds(extra, '"left":')
+    source, seq = np.array(steps["source"].to_pylist()), np.array(steps["seq"].to_pylist())
 
-    def like(pattern: str, words: pa.Array) -> np.ndarray:
-        return np.asarray(pc.match_substring_regex(words, pattern).to_pylist(), dtype=bool)
-
-    left = (source == "agent") & ~calling & like(CALL_IN_TEXT, text)
-    acted = (source == "agent") & (calling | like(ACTS, text))
-    begins = like(OUTPUT_BEGINS, pc.utf8_slice_codeunits(text, 0, 400))
+    left = (source == "agent") & ~calling & holds(text, CALL_IN_TEXT, regex=True)
+    acted = (source == "agent") & (calling | holds(text, ACTS, regex=True))
+    beginnings = call_function("utf8_slice_codeunits", [text], SliceOptions(0, 400))
+    begins = holds(beginnings, OUTPUT_BEGINS, regex=True)
     same = seq[1:] == seq[:-1]
     output = (source[1:] == "user") & begins[1:] & acted[:-1] & same
     count = len(source)
