@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         score,
         seal,
         show,
+        stream,
         train,
         validate,
     )
@@ -81,6 +82,7 @@ __all__ = [
     "score",
     "seal",
     "show",
+    "stream",
     "train",
     "validate",
 ]

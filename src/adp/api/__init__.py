@@ -3,7 +3,7 @@
 The modules import what they need when they are called.
 """
 
-from adp.api.datasets import curate, export, publish, report
+from adp.api.datasets import curate, export, publish, report, stream
 from adp.api.models import collect, render, score, train
 from adp.api.stores import (
     convert,
@@ -35,6 +35,7 @@ __all__ = [
     "score",
     "seal",
     "show",
+    "stream",
     "train",
     "validate",
 ]
