@@ -18,7 +18,7 @@ OPTIONS: dict[str, Any] = {"shuffle": 10, "columns": ["trajectory_id"], "batch_s
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    return made(tmp_path_factory.mktemp("s"), [[[([(1, 1)], 0)] * 5] * 4] * 3)
+    return made(tmp_path_factory.mktemp("s"), [[[([(1, 1)], 0)] * 4] * 3] * 2)
 
 
 def given(loader: Any) -> list[str]:
@@ -30,7 +30,7 @@ def test_each_row_once(store: Store, workers: int) -> None:
     rows = adp.stream(store, rank=1, world_size=2, **OPTIONS).torch()
     loader = torch.utils.data.DataLoader(rows, batch_size=None, num_workers=workers)
     expected = ids(adp.stream(store, rank=1, world_size=2, **OPTIONS))
-    assert len(loader) == len(expected) == 30
+    assert len(loader) == len(expected) == 12
     assert sorted(given(loader)) == sorted(expected)
     assert (given(loader) == expected) is (workers < 2)
     rows.set_epoch(1)
@@ -46,7 +46,7 @@ def test_it_goes_on_at_every_row(store: Store) -> None:
         again.load_state_dict(rows.state_dict())
         assert again.state_dict() == rows.state_dict()
         assert given(again) == expected[count:]
-        assert given(again) == expected
+    assert given(again) == expected
 
 
 @pytest.mark.filterwarnings("ignore")  # torchdata 0.11 calls what torch has taken back
@@ -61,7 +61,7 @@ def test_a_stateful_loader_goes_on(store: Store, workers: int) -> None:
     assert sorted(expected) == sorted(t.trajectory_id or "" for t in store)
     first = loader()
     for count, _ in enumerate(first, 1):
-        if count in (7, 8, 31):
+        if count in (7, 8, 13):
             again = loader()
             again.load_state_dict(first.state_dict())
             assert given(again) == expected[count:]

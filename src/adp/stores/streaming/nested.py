@@ -7,6 +7,7 @@ step, and ``early_observations``, which arrived before the first step. It holds 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -59,11 +60,7 @@ class NestedColumns:
         Raises:
             UsageError: there is no such column, or no name at all.
         """
-        known = {
-            place + name: (place, name)
-            for place, table in _PLACES.items()
-            for name in TABLES[table].own_columns
-        }
+        known = _known()
         wanted = list(known) if names is None else list(names)
         places: dict[str, dict[str, None]] = {place: {} for place in _PLACES}
         for text in wanted:
@@ -99,6 +96,16 @@ class NestedColumns:
             items = pa.struct(_fields("observations", there))
             fields.append(pa.field("early_observations", pa.list_(items)))
         return pa.schema(fields)
+
+
+@functools.cache
+def _known() -> dict[str, tuple[str, str]]:
+    """The columns of a nested row by their paths: place and name."""
+    return {
+        place + name: (place, name)
+        for place, table in _PLACES.items()
+        for name in TABLES[table].own_columns
+    }
 
 
 def _in_order(table: str, names: Iterable[str]) -> tuple[str, ...]:
