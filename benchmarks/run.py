@@ -16,6 +16,7 @@ from measure import Goal, data_folder
 NAMES = (
     "start",
     "query",
+    "stream",
     "redact",
     "render",
     "convert",

@@ -3,7 +3,7 @@
 The modules import what they need when they are called.
 """
 
-from adp.api.datasets import curate, export, publish, report
+from adp.api.datasets import curate, export, publish, report, stream
 from adp.api.engines import use_engine
 from adp.api.models import collect, render, score, train
 from adp.api.stores import (
@@ -36,6 +36,7 @@ __all__ = [
     "score",
     "seal",
     "show",
+    "stream",
     "train",
     "use_engine",
     "validate",

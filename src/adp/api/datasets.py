@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from adp.converters.export import ExportReport
     from adp.curation.outputs import Curated
+    from adp.rendering.report import RenderReport
+    from adp.stores.streaming.row_stream import RowStream
     from adp.trainers.export.run import RowsReport
     from adp.workflows.publish.publish import Published
     from adp.workflows.report import Report
@@ -255,3 +257,66 @@ def report(
         if target is not None:
             made.write(target)
     return made
+
+
+class StreamKeywords(TypedDict, total=False):
+    """What `stream` takes besides the store; it says what each one is."""
+
+    shuffle: bool | int
+    seed: int
+    batch_size: int
+    columns: Sequence[str] | None
+    where: str | None
+    rank: int
+    world_size: int
+
+
+def stream(store: PathText | Store | RenderReport, **options: Unpack[StreamKeywords]) -> RowStream:
+    """Stream trajectories, or rendered rows, in batches of Arrow, in bounded memory.
+
+    A row is a trajectory: its columns, and ``steps`` with the ``calls`` and ``observations`` of
+    each step. A branch is a row with its own steps, without those that it shares with its parent;
+    ``where="parent_step IS NULL"`` leaves such branches out. Tasks, links, blobs and raw records
+    are no part of the rows.
+
+    Args:
+        store: the store, or its path or URL; or what `render` gives, for rows of tokens.
+        **options: any of these.
+            shuffle: rows that are shuffled together at least, in whole row groups from all over
+                the store, up to eight; True means 10,000. False is the order of the store.
+            seed: seed of the order.
+            batch_size: rows a batch; 256 unless given.
+            columns: such as ``["trajectory_id", "steps.text", "steps.calls"]``; None takes all.
+            where: a condition in SQL over the view ``all_trajectories``.
+            rank: number of this process among those that share the rows, from 0.
+            world_size: their number. The streams of all of them, one after another, are the stream
+                of a single one.
+
+    Returns:
+        An iterable of `pyarrow.RecordBatch`, with ``set_epoch``, ``part``, ``state_dict``,
+        ``load_state_dict``, and ``torch()``, a data set for a ``DataLoader``.
+
+    Raises:
+        StoreError: there is no store.
+        QueryError: the condition is not one valid condition.
+        UsageError: there is no such column or part, or a number is out of its range.
+    """
+    from adp.rendering.report import RenderReport
+    from adp.stores.streaming.nested import NestedColumns
+    from adp.stores.streaming.order import RowOrder
+    from adp.stores.streaming.row_sources import NestedRows, ParquetRows, RowSource
+    from adp.stores.streaming.row_stream import RowStream
+    from adp_schema.errors import UsageError
+
+    columns, where = options.get("columns"), options.get("where")
+    source: RowSource
+    if isinstance(store, RenderReport):
+        if where is not None:
+            raise UsageError("where is for stores; render the trajectories that you want")
+        source = ParquetRows(store.files(), columns)
+    else:
+        source = NestedRows(opened(store), NestedColumns.of(columns), where)
+    shuffle = options.get("shuffle", False)
+    order = RowOrder(10_000 if shuffle is True else int(shuffle), options.get("seed", 0))
+    whole = RowStream(source, order, options.get("batch_size", 256))
+    return whole.part(options.get("rank", 0), options.get("world_size", 1))

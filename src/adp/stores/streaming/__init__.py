@@ -1,0 +1,1 @@
+"""Trajectories or rendered rows in batches of Arrow: shuffled, cut into parts, gone on with."""
