@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
-import pyarrow.parquet as pq
 import typer
 
 from adp.cli.losses_text import print_losses
@@ -26,6 +24,7 @@ from adp.converters import run
 from adp.converters.files.limits import FILE_BYTES, RECORD_BYTES, ConvertLimits
 from adp.converters.session_folders import agent_name, look
 from adp.stores.checks.kept_text import KeptAsText, kept_as_text
+from adp_schema import location
 from adp_schema.jsontext import MAX_DEPTH
 from adp_schema.manifest import Manifest
 
@@ -55,7 +54,7 @@ def convert(
             metavar="SRC...",
             help="Files, folders, patterns such as 'logs/**/*.jsonl', - for standard input, the "
             "sessions of an agent, such as claude-code:, or a data set on the Hugging Face Hub, "
-            "hf://datasets/OWNER/NAME[@REVISION][/PATH].",
+            "hf://datasets/OWNER/NAME[@REVISION][/PATH], or a URL such as s3://BUCKET/PATH.",
         ),
     ],
     out: Annotated[
@@ -137,7 +136,7 @@ def report(manifest: Manifest, out: str) -> None:
         say(f"{line}: adp rejects {out}", "bold red")
     for line in parsed_lines(manifest):
         say(line)
-    if line := kept_line(kept_as_text(Path(out), manifest), out):
+    if line := kept_line(kept_as_text(out, manifest), out):
         say(line, "yellow")
     top("reason", manifest.reasons)
     print_losses(manifest.losses)
@@ -162,6 +161,6 @@ def read_bytes(manifest: Manifest, out: str) -> int:
     total = 0
     for shard in manifest.tables["sources"]:
         # Not read_table, which imports pyarrow.dataset, and pandas where it is installed.
-        with pq.ParquetFile(Path(out) / shard.path) as file:
+        with location.open_parquet(location.join(out, shard.path)) as file:
             total += sum(file.read(["size"])["size"].to_pylist())
     return total

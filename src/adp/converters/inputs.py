@@ -202,10 +202,7 @@ def _check_local(source: str) -> None:
         return
     if better := hub_form(source):
         raise InputError(f"{source} is a page for people; write {better}")
-    raise InputError(
-        f"{source} is not read from afar: bring the files here first; "
-        "of URLs only hf://datasets/OWNER/NAME is read"
-    )
+    raise InputError(f"{source} is read alone; convert it into a store, then use adp merge")
 
 
 def _existing(path: Path) -> Path:

@@ -28,6 +28,7 @@ from adp.converters.large_files import large_pieces
 from adp.converters.plan import ConvertPlan, choose, make_plan
 from adp.converters.planned_file import PlannedFile
 from adp.converters.registry import formats, stored_name
+from adp.converters.remote_source import BROUGHT, bring_remote
 from adp.converters.renumber import renumber_repeats
 from adp.converters.session_folders import resolve
 from adp.converters.shard import ConvertJob, convert_shard
@@ -37,6 +38,7 @@ from adp.converters.unread_files import by_kind
 from adp.core.progress import Progress, Silent
 from adp.core.tool_names.runs import ToolNaming
 from adp.stores.locks import alone
+from adp.stores.remote_output import writes_to_urls
 from adp.stores.staged import StagedRun, check_free
 from adp.stores.staged import versions as staged_versions
 from adp_schema.builder import RowBuilder
@@ -95,6 +97,7 @@ class ConvertOptions:
         return {**plain, **self.limits.changed()}
 
 
+@writes_to_urls
 @alone
 def convert(
     sources: list[str],
@@ -145,21 +148,26 @@ def convert(
 def _plan(
     sources: list[str], store: Path, options: ConvertOptions, report: Progress
 ) -> ConvertPlan:
-    """What to read. Nothing is left of a run that ends here."""
+    """What to read. Of a run that ends here nothing is left but what came from afar."""
     run = store / ".run"
     try:
         known = earlier(os.fspath(options.since)) if options.since else None
         on_hub = bring(sources, run, report)
+        afar = None if on_hub else bring_remote(sources, run, report)
         unpacking = Unpacking(run / "unpacked", options.limits)
-        if on_hub is None:
+        dataset = options.dataset
+        source = ""
+        if on_hub is not None:
+            inputs = collect_below(on_hub.root, on_hub.given, unpacking)
+            dataset, source = dataset or on_hub.place.name, on_hub.place.url()
+        elif afar is not None:
+            inputs = collect_below(afar.root, afar.given, unpacking)
+            source = afar.url
+        else:
             follow = options.follow_links
             inputs = collect(
                 resolve(sources), run / "stdin", follow_links=follow, unpacking=unpacking
             )
-            dataset, source = options.dataset, ""
-        else:
-            inputs = collect_below(on_hub.root, on_hub.given, unpacking)
-            dataset, source = options.dataset or on_hub.place.name, on_hub.place.url()
         if known is None:
             return make_plan(_chosen(inputs, dataset, options), source)
         cache, total = FingerprintCache(",".join(formats)), len(inputs.files)
@@ -177,7 +185,7 @@ def _plan(
         plan.unchanged = total - len(near.files) + len(files) - len(new)
         return plan
     except BaseException:
-        if not (run / "plan.json").exists():
+        if not (run / "plan.json").exists() and not (run / BROUGHT).exists():
             shutil.rmtree(run, ignore_errors=True)
             if store.is_dir() and not any(store.iterdir()):
                 store.rmdir()

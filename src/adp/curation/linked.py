@@ -18,11 +18,13 @@ from adp.curation.record import LINKED, reading
 from adp.curation.write import Making, write_stores
 from adp.stores import shards
 from adp.stores.locks import alone
+from adp.stores.remote_output import writes_to_urls
 from adp.stores.staged import StagedRun, check_free
 from adp_schema.errors import RecipeError, StoreError, unknown_name
 from adp_schema.gate_files import RECORD
 
 
+@writes_to_urls
 @alone
 def materialise(
     folder: str,

@@ -33,6 +33,7 @@ from adp.curation.state import State
 from adp.curation.write import Making, write_stores
 from adp.stores import shards
 from adp.stores.locks import alone
+from adp.stores.remote_output import writes_to_urls
 from adp.stores.stage import keep_workers
 from adp.stores.staged import StagedRun, versions
 from adp_schema import location
@@ -58,6 +59,7 @@ class CurateOptions:
     allow_python: bool = False
 
 
+@writes_to_urls
 @alone
 def run(
     recipe: Recipe,

@@ -23,6 +23,7 @@ from adp.stores.condition import own_lines, select_where
 from adp.stores.drop_shard import DropJob, drop_shard, refers
 from adp.stores.locks import alone
 from adp.stores.merge import REFERENCES
+from adp.stores.remote_output import writes_to_urls
 from adp.stores.shards import Files
 from adp.stores.staged import StagedRun, WrittenShard, counted, tables_of, versions
 from adp_schema.errors import QueryError
@@ -129,6 +130,7 @@ def _add_branches(store: Store, fields: dict[int, tuple[str, str | None]]) -> No
                 pending.append(name)
 
 
+@writes_to_urls
 @alone
 def drop(
     selection: DropSelection,

@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from adp.core.progress import Progress, Silent
 from adp.stores import shards
 from adp.stores.locks import alone
+from adp.stores.remote_output import writes_to_urls
 from adp.stores.shards import ShardWork
 from adp.stores.staged import StagedRun, WrittenShard, tables_of, versions, write_rows
 from adp_schema import ids
@@ -84,6 +85,7 @@ class MergeJob(ShardWork):
     pairs: str
 
 
+@writes_to_urls
 @alone
 def merge(
     stores: Sequence[str],

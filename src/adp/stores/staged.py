@@ -16,7 +16,9 @@ import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -34,6 +36,22 @@ from adp_schema.manifest import MANIFEST, RUN, Manifest, Shard, write_atomic
 from adp_schema.tables import TABLES
 from adp_schema.unfinished import CALL, PLAN, note_call
 from adp_schema.writer import ShardWriter, place, shard_scratch, writer_options
+
+RUN_FOLDER = ".run"
+"""The folder of an output that holds what only its run needs."""
+
+_plans_stay: ContextVar[bool] = ContextVar("plans_stay", default=False)
+
+
+@contextmanager
+def keeping_plans() -> Iterator[None]:
+    """Let finished runs keep their plan: called again, they see that all is done."""
+    token = _plans_stay.set(True)
+    try:
+        yield
+    finally:
+        _plans_stay.reset(token)
+
 
 _GONE = ".gone"
 """End of the names of folders that are being removed."""
@@ -101,7 +119,7 @@ class StagedRun:
 
     def __init__(self, out: str, key: dict[str, Any], workers: int | None) -> None:
         self.folder = Path(out)
-        self.scratch = self.folder / ".run"
+        self.scratch = self.folder / RUN_FOLDER
         self.finished: Manifest | None = None
         self.key = key
         self._plan = self.scratch / PLAN
@@ -112,7 +130,7 @@ class StagedRun:
         if noted == text and (self.folder / MANIFEST).exists():
             manifest = (self.folder / MANIFEST).read_text(encoding="utf-8")
             self.finished = Manifest.model_validate_json(manifest)
-            shutil.rmtree(self.scratch)
+            self._forget_plan()
             return
         check_free(self.folder)
         if noted is not None and noted != text:
@@ -203,12 +221,16 @@ class StagedRun:
         # may name what was left out. The plan stays until the end, to recognise this run by.
         self._clear()
         write_atomic(self.folder / MANIFEST, text or manifest.text())
-        _remove(self.scratch)
+        self._forget_plan()
 
     def end(self) -> None:
         """Remove what only the run needed, when there is no manifest to write."""
         self._clear()
-        _remove(self.scratch)
+        self._forget_plan()
+
+    def _forget_plan(self) -> None:
+        if not _plans_stay.get():
+            _remove(self.scratch)
 
     def _clear(self) -> None:
         """Remove all scratch files but plan and call: a run that is stopped here can go on."""

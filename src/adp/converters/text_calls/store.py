@@ -28,6 +28,7 @@ from adp.converters.text_calls.store_rows import (
 from adp.core.progress import Progress, Silent
 from adp.stores import shards
 from adp.stores.locks import alone
+from adp.stores.remote_output import writes_to_urls
 from adp.stores.staged import StagedRun, WrittenShard, counted, tables_of, versions
 from adp_schema.errors import UsageError
 from adp_schema.manifest import Lineage, Manifest
@@ -50,6 +51,7 @@ class ParseOptions:
     workers: int | None = None
 
 
+@writes_to_urls
 @alone
 def parse(
     store: Store,

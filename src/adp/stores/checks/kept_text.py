@@ -7,12 +7,11 @@ at all steps and at what surrounds them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from adp_schema import location
 from adp_schema.manifest import Manifest
 
 STEPS = 2000
@@ -36,11 +35,11 @@ class KeptAsText:
     outputs: int = 0
 
 
-def kept_as_text(store: Path, manifest: Manifest) -> KeptAsText:
+def kept_as_text(store: str, manifest: Manifest) -> KeptAsText:
     """Look at the first steps of a store.
 
     Args:
-        store: its folder.
+        store: its folder or URL.
         manifest: its manifest.
     """
     # pyarrow.compute makes all its functions as it is imported, which takes longer than these.
@@ -78,12 +77,10 @@ def kept_as_text(store: Path, manifest: Manifest) -> KeptAsText:
     return KeptAsText(count, full, int(left.sum()), int(output.sum()))
 
 
-def _first(
-    store: Path, manifest: Manifest, table: str, columns: list[str]
-) -> pa.RecordBatch | None:
+def _first(store: str, manifest: Manifest, table: str, columns: list[str]) -> pa.RecordBatch | None:
     """The first rows of a table."""
     shards = [shard for shard in manifest.tables.get(table, []) if shard.rows]
     if not shards:
         return None
-    with pq.ParquetFile(store / shards[0].path) as file:
+    with location.open_parquet(location.join(store, shards[0].path)) as file:
         return next(file.iter_batches(STEPS, columns=columns), None)

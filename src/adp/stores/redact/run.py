@@ -17,6 +17,7 @@ from adp.stores.redact.findings import Findings
 from adp.stores.redact.options import DEFAULT_KINDS, RedactOptions
 from adp.stores.redact.rules import SET_VERSION
 from adp.stores.redact.shard import RedactJob, redact_shard
+from adp.stores.remote_output import writes_to_urls
 from adp.stores.stage import run_stage
 from adp.stores.staged import StagedRun, WrittenShard, tables_of, versions
 from adp_schema.ids import digest
@@ -49,6 +50,7 @@ def scan(
     return search.add_up(written)[0]
 
 
+@writes_to_urls
 @alone
 def redact(
     store: Store,
