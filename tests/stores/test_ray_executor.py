@@ -109,6 +109,17 @@ def test_what_the_work_raises_comes_out_as_it_is(executor):
     assert "in fail_at_five" in caught.value.__notes__[0]
 
 
+def die(part):
+    os._exit(9)
+
+
+def test_a_part_that_always_ends_its_worker_ends_the_stage(executor, monkeypatch):
+    monkeypatch.setattr(ray_executor, "TRIES", 1)
+    sentence = r"the worker of a part died 2 times \(.*\); it may need more memory"
+    with use_executor(executor), pytest.raises(EngineError, match=sentence):
+        run_stage(iter([Part(0), Part(1)]), die, None, Silent())
+
+
 def made_of(chats, folder, executor):
     """All stages over one small input, by one executor; hashes of what they wrote."""
     workers = None if executor else 1
