@@ -49,6 +49,7 @@ def test_what_needs_none_works(plain, call):
         ("report eval STORE -o page.html", "matplotlib", "report"),
         ("redact STORE -o clean", "phonenumbers", "redact"),
         ("publish STORE me/runs --dry-run --accept-licenses --out out", "phonenumbers", "redact"),
+        ("redact STORE --kinds secrets -o clean --engine ray", "ray", "ray"),
         ("train sft STORE --model tiny -o out", "torch", "train"),
     ],
 )

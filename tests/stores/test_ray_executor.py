@@ -7,6 +7,7 @@ import os
 import pickle
 import random
 import socket
+import sys
 import threading
 import time
 from contextlib import nullcontext
@@ -23,7 +24,7 @@ from adp.stores import ray_executor, ray_worker
 from adp.stores.ray_executor import RayExecutor
 from adp.stores.stage import run_stage, use_executor
 from adp_schema.errors import EngineError, UsageError
-from tests.kill import check, command, hashes, write_chats
+from tests.kill import check, hashes, write_chats
 from tests.ray_cluster import local_cluster
 
 
@@ -39,6 +40,16 @@ def executor(cluster):
     with joined.kept():  # the workers of all tests, each of which takes seconds to begin
         yield joined
     joined.close()
+
+
+DRIVER = """
+import sys
+import adp
+from adp.converters import plan
+plan.SHARD_BYTES = 500_000
+with adp.use_engine("ray", sys.argv[3]):
+    adp.convert(sys.argv[1], sys.argv[2])
+"""
 
 
 @dataclass(frozen=True)
@@ -96,6 +107,17 @@ def test_what_the_work_raises_comes_out_as_it_is(executor):
     assert caught.value.args == (5, "odd")
     assert caught.value.number == 5
     assert "in fail_at_five" in caught.value.__notes__[0]
+
+
+def die(part):
+    os._exit(9)
+
+
+def test_a_part_that_always_ends_its_worker_ends_the_stage(executor, monkeypatch):
+    monkeypatch.setattr(ray_executor, "TRIES", 1)
+    sentence = r"the worker of a part died 2 times \(.*\); it may need more memory"
+    with use_executor(executor), pytest.raises(EngineError, match=sentence):
+        run_stage(iter([Part(0), Part(1)]), die, None, Silent())
 
 
 def made_of(chats, folder, executor):
@@ -313,44 +335,60 @@ def test_an_error_ends_what_is_at_work(executor, cluster, tmp_path):
 @pytest.mark.parametrize("what", ["worker", "node"])
 def test_what_dies_at_a_random_moment_changes_no_byte(what, seed, executor, cluster, tmp_path):
     draw = random.Random(f"{what}{seed}")
-    source = write_chats(tmp_path / "chats.jsonl", 18, seed)
+    source = tmp_path / "chats"
+    source.mkdir()
+    for number in range(24):
+        write_chats(source / f"{number}.jsonl", 1, seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("adp.converters.plan.SHARD_BYTES", 1 << 20)
+        patch.setattr("adp.converters.plan.SHARD_BYTES", 500_000)
         adp.convert(source, tmp_path / "here", workers=1)
-        share = draw.random()
-        killed = []
+        shards = len(list((tmp_path / "here" / "steps").iterdir()))
+        assert shards > 20
+        share = draw.random() * 0.8
+        killed, ended = [], threading.Event()
 
         def kill():
             out = tmp_path / "there" / ".run"
-            while len(list(out.glob("shard-*.json"))) < share * 17:
+            while not ended.is_set() and len(list(out.glob("shard-*.json"))) < share * shards:
                 time.sleep(0.005)
             time.sleep(draw.random() * 0.2)
             if what == "node":
                 cluster.kill_node()
                 killed.append(True)
-            else:
-                killed.append(cluster.kill_worker(draw))
+                return
+            while not ended.is_set() and not cluster.kill_worker(draw):
+                time.sleep(0.02)
+            killed.append(not ended.is_set())
 
         killer = threading.Thread(target=kill, daemon=True)
         killer.start()
         with use_executor(executor):
             adp.convert(source, tmp_path / "there")
+        ended.set()
         killer.join(60)
         if what == "node":
             cluster.add()
-    print(f"{what}, seed {seed}: after {share:.0%} of the shards, killed {sum(killed)}")
+    print(f"{what}, seed {seed}: after {share:.0%} of {shards} shards, killed {sum(killed)}")
     assert hashes(tmp_path / "there") == hashes(tmp_path / "here")
 
 
 @pytest.mark.slow
 def test_a_run_whose_driver_is_killed_goes_on(cluster, tmp_path):
-    source = write_chats(tmp_path / "chats.jsonl", 40, 3)
+    (tmp_path / "chats").mkdir()
+    for number in range(40):
+        write_chats(tmp_path / "chats" / f"{number}.jsonl", 1, number)
     (tmp_path / "work").mkdir()
     series = check(
-        lambda out: command(
-            "convert", source, "-o", out, "--engine", "ray", "--ray-address", cluster.address
-        ),
+        lambda out: [
+            sys.executable,
+            "-c",
+            DRIVER,
+            str(tmp_path / "chats"),
+            str(out),
+            cluster.address,
+        ],
         tmp_path / "work",
         kills=6,
     )
     assert series.killed
+    assert max(series.noted) > 0

@@ -223,29 +223,43 @@ def _connect(ray: Any, address: str | None) -> None:
     Raises:
         EngineError: it cannot be done.
     """
-    quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
-    if address is not None and address.startswith("ray://"):
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if address is None or address == "local":
+        _begin_here(ray, {**quiet, "include_dashboard": False})
+        return
+    if address.startswith("ray://"):
         raise EngineError(
             f"{address} is an address of the Ray client; give HOST:PORT of the head (6379 unless "
             "it was changed), from a machine of the cluster"
         )
     try:
-        if address is None or address == "local":
-            ray.init("local", include_dashboard=False, object_store_memory=_OBJECT_BYTES, **quiet)
-            return
         host, _, port = address.rpartition(":")
         if port.isdecimal():  # Ray itself would try for minutes
             socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
         ray.init(address, **quiet)
     except Exception as error:
-        first = str(error).strip().partition("\n")[0] or type(error).__name__
-        place = (
-            f"the Ray cluster at {address} cannot be joined" if address else "Ray does not begin"
-        )
         raise EngineError(
-            f"{place} ({first}); begin one with: ray start --head, and on each other machine: "
-            "ray start --address HOST:6379"
+            f"the Ray cluster at {address} cannot be joined ({_first_line(error)}); begin one "
+            "with: ray start --head, and on each other machine: ray start --address HOST:6379"
         ) from error
+
+
+def _begin_here(ray: Any, settings: dict[str, Any]) -> None:
+    """Begin a cluster of this machine; Ray gives up after 30 seconds, which a busy one may need."""
+    for tries_left in (2, 1, 0):
+        try:
+            ray.init("local", object_store_memory=_OBJECT_BYTES, **settings)
+            return
+        except Exception as error:
+            if not tries_left:
+                raise EngineError(
+                    f"Ray does not begin on this machine ({_first_line(error)}); it may be too "
+                    "busy: try again, or name a cluster that runs"
+                ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
 
 
 def _print_nothing(*_: Any, **__: Any) -> None:
@@ -253,14 +267,13 @@ def _print_nothing(*_: Any, **__: Any) -> None:
 
 
 def _lost(error: Exception) -> str:
-    first = str(error).strip().partition("\n")[0]
     if isinstance(cause := getattr(error, "cause", None), Exception):
         return (
             f"a worker of the Ray cluster cannot begin ({type(cause).__name__}: {cause}); install "
             "adp[ray] in the same version on all machines"
         )
     return (
-        f"the worker of a part died {TRIES + 1} times ({type(error).__name__}: {first}); it may "
+        f"the worker of a part died {TRIES + 1} times ({_first_line(error)}); it may "
         "need more memory than a machine of the Ray cluster has"
     )
 
