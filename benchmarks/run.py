@@ -22,6 +22,7 @@ NAMES = (
     "shapes",
     "logs",
     "framing",
+    "parallel",
     "growing",
     "dedup",
     "decontaminate",
