@@ -1,4 +1,4 @@
-"""Framing: memory of converting one huge JSON array, and one huge compressed file.
+"""Framing: memory of converting one huge JSON array, and one huge compressed file of each kind.
 
     python benchmarks/bench_framing.py [--megabytes 2000] [--data DIR]
 
@@ -14,11 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from generate import chat_jsonl
 from measure import Goal, Run, command, print_goals, run_task, save
 
 MEMORY_LIMIT = 500
-KINDS = {"lines": ".jsonl", "array": ".json", "gz": ".jsonl.gz"}
+KINDS = {"lines": ".jsonl", "array": ".json", "gz": ".jsonl.gz", "zst": ".jsonl.zst"}
 
 
 def _chunks(path: Path) -> Iterator[bytes]:
@@ -27,7 +28,7 @@ def _chunks(path: Path) -> Iterator[bytes]:
             yield chunk
 
 
-def _input(data: Path, kind: str, megabytes: float) -> Path:
+def input_file(data: Path, kind: str, megabytes: float) -> Path:
     """The generated file of this kind; the size is that of its JSON text."""
     path = data / f"framing-{megabytes:g}{KINDS[kind]}"
     if path.exists():
@@ -38,12 +39,16 @@ def _input(data: Path, kind: str, megabytes: float) -> Path:
         chat_jsonl(staged, megabytes)
     elif kind == "gz":
         with staged.open("wb") as file, gzip.GzipFile("", "wb", 1, file, 0) as packed:
-            for chunk in _chunks(_input(data, "lines", megabytes)):
+            for chunk in _chunks(input_file(data, "lines", megabytes)):
+                packed.write(chunk)
+    elif kind == "zst":
+        with pa.CompressedOutputStream(staged, "zstd") as packed:
+            for chunk in _chunks(input_file(data, "lines", megabytes)):
                 packed.write(chunk)
     else:
         with staged.open("wb", buffering=1 << 20) as file:
             between = b"["
-            with _input(data, "lines", megabytes).open("rb") as lines:
+            with input_file(data, "lines", megabytes).open("rb") as lines:
                 for line in lines:
                     file.write(between + line.rstrip())
                     between = b",\n"
@@ -66,7 +71,7 @@ def run(data: Path, *, small: bool, megabytes: float = 2000) -> list[Goal]:
     numbers: dict[str, Any] = {}
     for kind in KINDS:
         for size in sizes:
-            done = _run(_input(data, kind, size), data / "out")
+            done = _run(input_file(data, kind, size), data / "out")
             numbers.setdefault(kind, {})[f"{size:g} MB"] = {
                 "wall": round(done.wall, 1),
                 "cpu": round(done.cpu, 1),

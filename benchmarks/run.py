@@ -23,6 +23,7 @@ NAMES = (
     "shapes",
     "logs",
     "framing",
+    "parallel",
     "growing",
     "dedup",
     "decontaminate",

@@ -115,8 +115,8 @@ def test_any_number_of_workers_writes_the_same_bytes(tmp_path):
     assert hashes(tmp_path / "s1") == hashes(tmp_path / "s3")
 
 
-class Told(Silent):
-    """Adds up what it is told."""
+class ProgressSums(Silent):
+    """Adds up what it is given."""
 
     def __init__(self):
         self.whole = self.come = 0
@@ -132,10 +132,10 @@ class Told(Silent):
 @pytest.mark.usefixtures("_small")
 def test_a_run_that_was_stopped_anywhere_goes_on(tmp_path, monkeypatch):
     source = mixed(tmp_path / "in")
-    told = Told()
-    convert([source], str(tmp_path / "whole"), progress=told)
+    sums = ProgressSums()
+    convert([source], str(tmp_path / "whole"), progress=sums)
     size = sum(path.stat().st_size for path in (tmp_path / "in").iterdir())
-    assert told.come == told.whole == size
+    assert sums.come == sums.whole == size
     wanted = hashes(tmp_path / "whole")
     written = []
     for count in itertools.count(3, 4):
@@ -156,7 +156,7 @@ def test_a_run_that_was_stopped_anywhere_goes_on(tmp_path, monkeypatch):
         else:
             break
         monkeypatch.setattr(run, "convert_shard", convert_shard)
-        again = Told()
+        again = ProgressSums()
         convert([source], str(out), options=ConvertOptions(workers=1), progress=again)
         assert again.come == again.whole
         assert hashes(out) == wanted
@@ -176,7 +176,7 @@ def cut(path, kind, folder, limits=None, is_done=None):
     limits = limits or ConvertLimits()
     (piece,) = file_pieces.pieces_of(place_of(path), path.name, kind, limits)
     assert file_pieces.is_cut_later(piece)
-    return large_files.large_pieces(piece, limits, folder, 5, is_done or (lambda _: False))
+    return large_files.large_pieces(piece, limits, folder, 5, is_done or (lambda _: False), SIZE)
 
 
 @pytest.mark.usefixtures("_small")

@@ -7,6 +7,7 @@ read, so they are cut while the run goes (`adp.converters.large_files`).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import BinaryIO
 
@@ -17,10 +18,12 @@ from adp.converters.planned_file import PlannedFile
 from adp.core.input_files import open_file
 
 SHARD_BYTES = 64 << 20
-"""Bytes of input in a shard, about."""
+"""Bytes of input that a shard has at most, about; a file that is smaller is not cut."""
+LEAST_BYTES = 16 << 20
+"""Bytes of input that are worth a shard alone, when there is more than one."""
 RANGE_BYTES = 128 << 20
 """Lines and rows are hashed in ranges of so many bytes. Fingerprints in stores depend on it."""
-EXPANSION = 6
+EXPANSION = 4
 """What compressed JSON usually grows to, for cutting shards only."""
 
 _CUT_LATER = frozenset({"json_array", "documents"})
@@ -45,6 +48,22 @@ def pieces_of(
     return line_pieces(whole) if framing == "jsonl" else [whole]
 
 
+def shard_bytes(size: int) -> int:
+    """Bytes that a shard has of an input of this size.
+
+    There are eight shards of it or more, so that workers who take one after another end at about
+    the same time.
+    """
+    if size <= SHARD_BYTES:
+        return SHARD_BYTES
+    return min(SHARD_BYTES, max(LEAST_BYTES, size // 8))
+
+
+def expected_bytes(files: Iterable[PlannedFile]) -> int:
+    """Bytes of the records of files, when compressed ones grow as usual."""
+    return sum(file.size * (1 if file.place.plain else EXPANSION) for file in files)
+
+
 def is_cut_later(piece: ByteRange) -> bool:
     """Whether a piece of a plan is cut into several when it is read."""
     place = piece.place
@@ -62,14 +81,14 @@ def shards_of(files: list[PlannedFile]) -> list[list[tuple[int, ByteRange]]]:
         files: the inputs, with their pieces.
     """
     shards: list[list[tuple[int, ByteRange]]] = []
-    size = 0
+    size, most = 0, shard_bytes(expected_bytes(files))
     for index, file in enumerate(files):
         for piece in file.pieces:
             length = file.size // len(file.pieces)
             length *= 1 if file.place.plain else EXPANSION
-            if not shards or size + length > SHARD_BYTES or is_cut_later(piece):
+            if not shards or size + length > most or is_cut_later(piece):
                 shards.append([])
-                size = SHARD_BYTES if is_cut_later(piece) else 0
+                size = most if is_cut_later(piece) else 0
             shards[-1].append((index, piece))
             size += length
     return shards
@@ -82,12 +101,13 @@ def line_pieces(whole: ByteRange) -> list[ByteRange]:
         whole: what is cut.
     """
     path, pieces = whole.place.path, list[ByteRange]()
-    if whole.end - whole.start <= SHARD_BYTES:
+    step = shard_bytes(whole.end - whole.start)
+    if whole.end - whole.start <= step:
         return [whole]
     ranges = line_ranges(path, whole.end, whole.start, whole.first)
     for number, (start, end, line) in enumerate(ranges):
         # As many pieces of like size as there are whole shards in it; what is over makes no shard.
-        count = max(1, -(-(end - start - SHARD_BYTES // 8) // SHARD_BYTES))
+        count = max(1, -(-(end - start - step // 8) // step))
         cuts = [(start, end, line)]
         if count > 1:
             cuts = line_ranges(path, end, start, line, -(-(end - start) // count))

@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from adp.converters import file_pieces
 from adp.converters.file_pieces import newlines
 from adp.converters.files.json_values import JsonScanner
 from adp.converters.files.limits import ConvertLimits
@@ -110,6 +109,7 @@ def large_pieces(
     folder: Path,
     index: int,
     is_done: Callable[[int], bool],
+    step: int,
 ) -> Iterator[tuple[ByteRange, int]]:
     """The pieces of a large file, one after another, and how much of its bytes on disk each has.
 
@@ -122,6 +122,7 @@ def large_pieces(
         folder: takes the files of the pieces of a compressed one.
         index: number of the shard that the first piece makes.
         is_done: whether a shard is done; its piece is not written.
+        step: bytes of a piece at least.
     """
     rest, taken, size = replace(piece, hashed=0), 0, piece.place.packed
     copy: _Copy | None = None
@@ -134,9 +135,9 @@ def large_pieces(
     try:
         check_unchanged(piece.place)
         with _opened(piece, limits) as source:
-            copy = _Copy(source, file_pieces.SHARD_BYTES + limits.record_bytes)
+            copy = _Copy(source, step + limits.record_bytes)
             begin(copy)
-            for offset, number in _borders(copy, piece):
+            for offset, number in _borders(copy, piece, step):
                 unpacked = copy.cut(offset)
                 check_unchanged(piece.place)
                 share = min(source.taken, size) - taken
@@ -171,21 +172,21 @@ def _remove_done(folder: Path, is_done: Callable[[int], bool]) -> None:
             path.unlink()
 
 
-def _borders(copy: _Copy, piece: ByteRange) -> Iterator[tuple[int, int]]:
+def _borders(copy: _Copy, piece: ByteRange, step: int) -> Iterator[tuple[int, int]]:
     """Where a piece may begin that is not the first one, and the number of the record there."""
     if piece.framing == "jsonl":
-        return _line_borders(copy)
-    return _value_borders(copy, piece.framing == "json_array")
+        return _line_borders(copy, step)
+    return _value_borders(copy, step, array=piece.framing == "json_array")
 
 
-def _line_borders(copy: _Copy) -> Iterator[tuple[int, int]]:
-    base, line, goal = 0, 1, file_pieces.SHARD_BYTES
+def _line_borders(copy: _Copy, step: int) -> Iterator[tuple[int, int]]:
+    base, line, goal = 0, 1, step
     is_due = False
     while chunk := copy.read(_CHUNK):
         at = 0
         if is_due:
             yield base, line
-            is_due, goal = False, base + file_pieces.SHARD_BYTES
+            is_due, goal = False, base + step
         while base + len(chunk) >= goal:
             end = chunk.find(b"\n", max(at, goal - 1 - base)) + 1
             if not end:
@@ -195,17 +196,17 @@ def _line_borders(copy: _Copy) -> Iterator[tuple[int, int]]:
             if is_due := at == len(chunk):  # if nothing follows, there is no other piece
                 break
             yield base + at, line
-            goal = base + at + file_pieces.SHARD_BYTES
+            goal = base + at + step
         line += newlines(chunk[at:])
         base += len(chunk)
 
 
-def _value_borders(copy: _Copy, array: bool) -> Iterator[tuple[int, int]]:
+def _value_borders(copy: _Copy, step: int, *, array: bool) -> Iterator[tuple[int, int]]:
     scanner = JsonScanner(cast(BinaryIO, copy), _KEPT)
     start = 0
     for number, value in enumerate(scanner.elements() if array else scanner.documents(), 1):
         if not value.whole or value.stray:
             return
-        if scanner.position - start >= file_pieces.SHARD_BYTES and scanner.goes_on(array=array):
+        if scanner.position - start >= step and scanner.goes_on(array=array):
             start = scanner.position
             yield start, number + 1

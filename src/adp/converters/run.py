@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from adp.converters.datasets.catalogue import OF_USER
-from adp.converters.file_pieces import is_cut_later
+from adp.converters.file_pieces import expected_bytes, is_cut_later, shard_bytes
 from adp.converters.files.limits import ConvertLimits
 from adp.converters.files.members import Unpacking
 from adp.converters.fingerprint_cache import FingerprintCache
@@ -245,12 +245,12 @@ def _shards(
     run: StagedRun, plan: ConvertPlan, limits: ConvertLimits
 ) -> Iterator[tuple[list[tuple[int, ByteRange]], int]]:
     """The shards, and how many bytes on disk each has; a large file is cut while it is read."""
-    index = 0
+    index, step = 0, shard_bytes(expected_bytes(plan.files))
+    folder = run.scratch / "pieces"
     for shard in plan.shards:
         number, piece = shard[0]
         if is_cut_later(piece):
-            parts = large_pieces(piece, limits, run.scratch / "pieces", index, run.is_done)
-            for part, share in parts:
+            for part, share in large_pieces(piece, limits, folder, index, run.is_done, step):
                 index += 1
                 yield [(number, part)], share
         else:
