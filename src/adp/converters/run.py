@@ -14,13 +14,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from adp.converters.datasets.catalogue import OF_USER
 from adp.converters.files.limits import ConvertLimits
 from adp.converters.files.members import Unpacking
 from adp.converters.fingerprint_cache import FingerprintCache
-from adp.converters.hub_source import bring
 from adp.converters.inputs import Inputs, collect, collect_below
 from adp.converters.plan import ConvertPlan, choose, make_plan
 from adp.converters.planned_file import PlannedFile
@@ -32,14 +31,17 @@ from adp.converters.shard_result import ShardResult
 from adp.converters.since import earlier, near_changes, only_new, untouched
 from adp.converters.unread_files import by_kind
 from adp.core.progress import Progress, Silent
-from adp.core.tool_names.runs import ToolNaming
 from adp.stores.locks import alone
 from adp.stores.staged import StagedRun, check_free
 from adp.stores.staged import versions as staged_versions
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import InputError, NothingNewError
 from adp_schema.ids import digest, fingerprint
+from adp_schema.location import is_hub
 from adp_schema.manifest import Counts, Lineage, Manifest
+
+if TYPE_CHECKING:
+    from adp.core.tool_names.runs import ToolNaming
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,11 @@ def _plan(
     run = store / ".run"
     try:
         known = earlier(os.fspath(options.since)) if options.since else None
-        on_hub = bring(sources, run, report)
+        on_hub = None
+        if any(map(is_hub, sources)):
+            from adp.converters.hub_source import bring
+
+            on_hub = bring(sources, run, report)
         unpacking = Unpacking(run / "unpacked", options.limits)
         if on_hub is None:
             follow = options.follow_links

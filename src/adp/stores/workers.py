@@ -5,14 +5,15 @@ They are one executor of stages (`adp.stores.stage`).
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")
@@ -56,6 +57,8 @@ class Processes:
             for part in parts:
                 yield part, work(part)
             return
+        from concurrent.futures import as_completed
+
         keep = bool(_kept)
         pool = _kept[-1] if keep else None
         if pool is None:
@@ -77,6 +80,9 @@ class Processes:
 
 
 def _pool(count: int) -> ProcessPoolExecutor:
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(count, mp_context=context, initializer=_begin_worker)
 
@@ -116,6 +122,8 @@ def _begin_worker() -> None:
 
 
 def _end_with_parent() -> None:
+    import multiprocessing
+
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

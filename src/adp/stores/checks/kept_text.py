@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from adp.stores.checks.text_marks import ACTS, CALL_IN_TEXT, OUTPUT_BEGINS
 from adp_schema.manifest import Manifest
 
 STEPS = 2000
@@ -45,9 +46,6 @@ def kept_as_text(store: Path, manifest: Manifest) -> KeptAsText:
     """
     # pyarrow.compute makes all its functions as it is imported, which takes longer than these.
     from pyarrow._compute import MatchSubstringOptions, SliceOptions, call_function
-
-    from adp.stores.checks.actions import CALL_IN_TEXT
-    from adp.stores.checks.roles import ACTS, OUTPUT_BEGINS
 
     def holds(words: pa.Array, part: str, *, regex: bool = False) -> np.ndarray:
         name = "match_substring_regex" if regex else "match_substring"
