@@ -44,7 +44,7 @@ def plain_array(values: list[Any], data_type: pa.DataType) -> pa.Array:
     return pa.array(values, data_type) if made is None else made
 
 
-def plain_values(column: pa.ChunkedArray) -> list[Any]:
+def plain_values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     """The list that ``column.to_pylist()`` makes, which loads pandas to make times of numbers.
 
     Raises:
@@ -53,7 +53,8 @@ def plain_values(column: pa.ChunkedArray) -> list[Any]:
     if column.type != _TIME:
         values: list[Any] = column.to_pylist()
         return values
-    numbers = chain.from_iterable(chunk.view(pa.int64()).to_pylist() for chunk in column.chunks)
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    numbers = chain.from_iterable(chunk.view(pa.int64()).to_pylist() for chunk in chunks)
     return [None if it is None else _ARROW_EPOCH + timedelta(microseconds=it) for it in numbers]
 
 

@@ -47,6 +47,8 @@ def test_values_are_those_of_pyarrow(data, data_type):
     column = pa.chunked_array([pa.array(values, data_type) for values in chunks], data_type)
     assert repr(plain_values(column)) == repr(column.to_pylist())
     assert repr(plain_values(column.slice(1))) == repr(column.slice(1).to_pylist())
+    for chunk in column.chunks:
+        assert repr(plain_values(chunk)) == repr(chunk.to_pylist())
 
 
 @pytest.mark.parametrize(

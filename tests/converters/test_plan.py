@@ -8,6 +8,7 @@ import pytest
 
 from adp.converters import file_pieces, framing, run
 from adp.converters.files.limits import ConvertLimits
+from adp.converters.first_keys import FIRST_KEYS
 from adp.converters.registry import formats
 from adp.converters.run import ConvertOptions, convert
 from adp.converters.shard import convert_shard
@@ -110,6 +111,7 @@ def test_a_side_file_may_be_one_that_two_formats_claim(tmp_path, monkeypatch):
     tree(tmp_path / "in", **{"a/result.json": json.dumps(chat(1)).encode()})
     both = "adp.converters.adp_v1.CONVERTER.__class__.sniff"
     monkeypatch.setattr(both, lambda _, record: 1 if "messages" in record else 0)
+    monkeypatch.setitem(FIRST_KEYS, "adp_v1", frozenset({"messages"}))
     with pytest.raises(AmbiguousFormatError):
         convert([str(tmp_path / "in" / "c" / "chat.jsonl")], str(tmp_path / "never"))
     store = converted(tmp_path / "in", tmp_path / "s", ANY)

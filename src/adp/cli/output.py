@@ -26,6 +26,7 @@ from rich.text import Text
 from adp.cli.text import console, light_table, one_line
 from adp.core.output_files import whole_file
 from adp_schema.errors import OutputExistsError, QueryError
+from adp_schema.plain_arrays import plain_values
 
 CELL = 200
 """Characters of a cell in a table."""
@@ -38,6 +39,9 @@ _PIECE = 16 << 20
 
 COUNT_SECONDS = 2.0
 """How long to go on counting the rows that a table does not show."""
+
+_FEW = 1 << 20
+"""Bytes of a column that Python cuts sooner than `pyarrow.compute` is imported."""
 
 _NARROW = 9
 """Room that a column needs, beside that for its name; with less, each row is a list of names and
@@ -83,6 +87,8 @@ def _beginnings(column: pa.Array) -> list[Any]:
     Raises:
         QueryError: the values are too large for a table.
     """
+    if column.nbytes <= _FEW:
+        return [_beginning(value) for value in plain_values(column)]
     import pyarrow.compute as pc
 
     if pa.types.is_string(column.type):
@@ -93,6 +99,12 @@ def _beginnings(column: pa.Array) -> list[Any]:
         column = pc.list_slice(column, 0, CELL + 1)
     _check_size(column, "a table")
     return column.to_pylist()  # type: ignore[no-any-return]
+
+
+def _beginning(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return Bytes(len(value))
+    return value[: CELL + 1] if isinstance(value, str | list) else value
 
 
 def _check_size(values: pa.Array | pa.RecordBatch, form: str) -> None:
@@ -292,7 +304,7 @@ def _python_rows(batch: pa.RecordBatch, form: str) -> Iterator[tuple[Any, ...]]:
     for start in range(0, batch.num_rows, step):
         piece = batch.slice(start, step)
         _check_size(piece, form)
-        yield from zip(*(column.to_pylist() for column in piece.columns), strict=True)
+        yield from zip(*map(plain_values, piece.columns), strict=True)
 
 
 def _json_rows(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:

@@ -26,7 +26,6 @@ from adp.converters.registry import formats
 from adp.core.progress import Progress
 from adp_schema import hub
 from adp_schema.errors import InputError, UsageError
-from adp_schema.location import is_hub
 from adp_schema.manifest import write_atomic
 
 _NOTE = "source.json"
@@ -48,24 +47,19 @@ class HubSource:
     given: list[tuple[Path, bool]]
 
 
-def bring(sources: list[str], run: Path, report: Progress) -> HubSource | None:
+def bring(sources: list[str], run: Path, report: Progress) -> HubSource:
     """Bring what a location on the Hub names.
 
     Args:
-        sources: what is to be converted.
+        sources: what is to be converted, a location on the Hub among it.
         run: folder for files that only the run needs.
         report: told how far it is, in bytes.
-
-    Returns:
-        None when no source is on the Hub.
 
     Raises:
         UsageError: a location is not valid, or there is something beside it.
         InputError: there is nothing to convert.
         HubError: the Hub refuses, or cannot be reached. What came stays in the cache.
     """
-    if not any(map(is_hub, sources)):
-        return None
     if len(sources) > 1:
         raise UsageError(
             "convert one data set of the Hub at a time, and nothing beside it; adp merge puts the "

@@ -33,6 +33,9 @@ from adp_schema.ids import digest_file, numbered
 from adp_schema.location import hub_form, is_url
 
 STDIN = "-"
+BROUGHT = "remote"
+"""The folder of a run that holds what came from afar; it is kept when the run ends early."""
+
 _LOOKED = 20
 _ENDINGS = 5
 

@@ -28,13 +28,13 @@ from adp.converters.inputs import InputFile, Inputs
 from adp.converters.known import KnownFormat, kinds_of, looks_like, outranks, recognise_known
 from adp.converters.known.head import HEAD_BYTES, text_head
 from adp.converters.planned_file import PlannedFile
-from adp.converters.registry import formats
+from adp.converters.registry import FormatChoice, formats
 from adp.converters.text_calls.of_file import check_dialect, dialect_of_file
 from adp.converters.text_plan import TEXT, text_format
 from adp.converters.unread_files import NO_FORMAT, advice, by_kind, no_object
 from adp_schema import jsontext
 from adp_schema.errors import AmbiguousFormatError, InputError, RecordError
-from adp_schema.protocols import LIST_LINE, Converter, Match
+from adp_schema.protocols import LIST_LINE, Match
 
 _SNIFFED_RECORDS = 20
 _SNIFFED_BYTES = 64 << 20
@@ -71,7 +71,7 @@ class ConvertPlan:
 class _Choice:
     """What formats are chosen by: the candidates, and the name that the user gave, if any."""
 
-    converters: list[Converter]
+    converters: FormatChoice
     wanted: str | None
     dataset: str | None
     limits: ConvertLimits
@@ -105,9 +105,8 @@ def choose(
     """
     from adp.converters.side_files import attach
 
-    converters = [formats.get(wanted)] if wanted else formats.all()
     check_dialect(dialect)
-    choice = _Choice(converters, wanted, dataset, limits, dialect, tuple(recipes))
+    choice = _Choice(FormatChoice(wanted), wanted, dataset, limits, dialect, tuple(recipes))
     planned: list[PlannedFile | InputError] = []
     for item in inputs.files:
         try:
@@ -287,9 +286,10 @@ def _recognise(item: InputFile, head: list[Frame], choice: _Choice) -> tuple[str
     if choice.wanted:
         return choice.wanted, "named by --from"
     best: dict[str, Match] = {}
-    converters = [it for it in choice.converters if it.container != TEXT]
     keys: list[str] = []
     rows, text = _rows(head, choice.limits)
+    asked = choice.converters.with_keys({key for record in rows for key in record})
+    converters = [it for it in asked if it.container != TEXT]
     for record in rows:
         keys = keys or [key for key in record if key != LIST_LINE]
         for converter in converters:

@@ -7,10 +7,12 @@ whose features this project covers: they are read, and written back equal.
 
 from __future__ import annotations
 
+from collections.abc import Sequence, Set
 from difflib import get_close_matches
 from importlib import import_module
-from typing import cast
+from typing import Any, cast
 
+from adp.converters.first_keys import FIRST_KEYS
 from adp.converters.readers import READERS
 from adp.converters.systems import SYSTEMS
 from adp.core.code_files import refuse_in_data
@@ -53,6 +55,40 @@ class FormatRegistry(Registry[Converter]):
             if near and not get_close_matches(name, self, n=1, cutoff=0.8):
                 raise UsageError(f"unknown format '{name}'; did you mean {near[0]}?")
         return super().get(name)
+
+
+class FormatChoice(Sequence[Converter]):
+    """The formats that a file may be of, each loaded when it is looked at.
+
+    Args:
+        wanted: the name of the only one; None for all.
+
+    Raises:
+        UsageError: it is unknown, or what it names cannot be used.
+    """
+
+    def __init__(self, wanted: str | None = None) -> None:
+        self._names = list(formats)
+        if wanted:
+            self._names = [wanted]
+            formats.get(wanted)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __getitem__(self, place: Any) -> Any:
+        chosen = self._names[place]
+        return formats.get(chosen) if isinstance(chosen, str) else [*map(formats.get, chosen)]
+
+    def with_keys(self, keys: Set[str]) -> list[Converter]:
+        """Those that may recognise a record which has some keys.
+
+        Args:
+            keys: the keys of its first level, or of those of several records.
+        """
+        return [
+            formats.get(it) for it in self._names if not FIRST_KEYS.get(it, keys).isdisjoint(keys)
+        ]
 
 
 formats = FormatRegistry(

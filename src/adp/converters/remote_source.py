@@ -18,14 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from adp.converters.files.walk import STORE_MARKS, is_data, is_hidden, is_magic, pattern_regex
+from adp.converters.inputs import BROUGHT
 from adp.converters.registry import formats
 from adp.core.progress import Progress
 from adp_schema import location
 from adp_schema.errors import InputError, StoreError, UsageError
 from adp_schema.manifest import write_atomic
-
-BROUGHT = "remote"
-"""The folder of a run that holds what came; it is kept when the run ends early."""
 
 _NOTE = "remote.json"
 _THREADS = 8

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from adp.converters.datasets.catalogue import OF_USER
 from adp.converters.file_pieces import expected_bytes, is_cut_later, shard_bytes
@@ -22,13 +22,11 @@ from adp.converters.files.limits import ConvertLimits
 from adp.converters.files.members import Unpacking
 from adp.converters.fingerprint_cache import FingerprintCache
 from adp.converters.framing import ByteRange
-from adp.converters.hub_source import bring
-from adp.converters.inputs import Inputs, collect, collect_below
+from adp.converters.inputs import BROUGHT, Inputs, collect, collect_below
 from adp.converters.large_files import large_pieces
 from adp.converters.plan import ConvertPlan, choose, make_plan
 from adp.converters.planned_file import PlannedFile
 from adp.converters.registry import formats, stored_name
-from adp.converters.remote_source import BROUGHT, bring_remote
 from adp.converters.renumber import renumber_repeats
 from adp.converters.session_folders import resolve
 from adp.converters.shard import ConvertJob, convert_shard
@@ -36,7 +34,6 @@ from adp.converters.shard_result import PieceResult, ShardResult, range_hashes
 from adp.converters.since import earlier, near_changes, only_new, untouched
 from adp.converters.unread_files import by_kind
 from adp.core.progress import Progress, Silent
-from adp.core.tool_names.runs import ToolNaming
 from adp.stores.locks import alone
 from adp.stores.remote_output import writes_to_urls
 from adp.stores.staged import StagedRun, check_free
@@ -44,7 +41,11 @@ from adp.stores.staged import versions as staged_versions
 from adp_schema.builder import RowBuilder
 from adp_schema.errors import InputError, NothingNewError
 from adp_schema.ids import digest, fingerprint
+from adp_schema.location import is_hub, is_url
 from adp_schema.manifest import Counts, Lineage, Manifest
+
+if TYPE_CHECKING:
+    from adp.core.tool_names.runs import ToolNaming
 
 
 @dataclass(frozen=True)
@@ -152,8 +153,15 @@ def _plan(
     run = store / ".run"
     try:
         known = earlier(os.fspath(options.since)) if options.since else None
-        on_hub = bring(sources, run, report)
-        afar = None if on_hub else bring_remote(sources, run, report)
+        on_hub = afar = None
+        if any(map(is_hub, sources)):
+            from adp.converters.hub_source import bring
+
+            on_hub = bring(sources, run, report)
+        elif any(map(is_url, sources)):
+            from adp.converters.remote_source import bring_remote
+
+            afar = bring_remote(sources, run, report)
         unpacking = Unpacking(run / "unpacked", options.limits)
         dataset = options.dataset
         source = ""

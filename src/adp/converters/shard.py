@@ -26,7 +26,6 @@ from adp.converters.text_calls.by_run import ParserByRun
 from adp.converters.text_calls.of_file import BY_RUN
 from adp.converters.text_calls.registry import dialect
 from adp.converters.user_format import UserFormat
-from adp.core.tool_names.runs import rename_rows
 from adp_schema import jsontext
 from adp_schema.builder import Origin, RowBuilder
 from adp_schema.errors import ChangedInputError, ConversionLossError, RecordError, SchemaError
@@ -295,6 +294,8 @@ class _Worker:
             if (complete := getattr(converter, "complete", None)) is not None:
                 complete(self.builder)
             if self.job.rename:
+                from adp.core.tool_names.runs import rename_rows
+
                 self.builder.change(rename_rows)
             if isinstance(converter, UserFormat):
                 self.builder.check_record()

@@ -38,9 +38,11 @@ def text_format(
         converters: the formats to choose from: one, when the user named it.
         limits: limits of the conversion.
     """
-    candidates = [it for it in converters if it.container == TEXT]
     is_text = kind is None or PurePosixPath(name).suffix.lower() in _SUFFIXES
-    if not candidates or not (is_text or len(converters) == 1):
+    if not (is_text or len(converters) == 1):
+        return None
+    candidates = [it for it in converters if it.container == TEXT]
+    if not candidates:
         return None
     if len(converters) == 1:
         return candidates[0].name

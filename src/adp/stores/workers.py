@@ -5,15 +5,16 @@ They are one executor of stages (`adp.stores.stage`).
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from itertools import chain, islice
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ProcessPoolExecutor
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")
@@ -115,10 +116,15 @@ def few_at_a_time(
 
 
 def _ended(futures: Sequence[Future[Any]]) -> Future[Any]:
+    from concurrent.futures import FIRST_COMPLETED, wait
+
     return next(iter(wait(futures, return_when=FIRST_COMPLETED).done))
 
 
 def _pool(count: int) -> ProcessPoolExecutor:
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(count, mp_context=context, initializer=_begin_worker)
 
@@ -158,6 +164,8 @@ def _begin_worker() -> None:
 
 
 def _end_with_parent() -> None:
+    import multiprocessing
+
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

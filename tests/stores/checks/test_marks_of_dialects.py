@@ -7,8 +7,7 @@ import pyarrow.compute as pc
 import pytest
 
 from adp.converters.text_calls.registry import DIALECTS, dialect
-from adp.stores.checks.actions import CALL_IN_TEXT
-from adp.stores.checks.roles import OUTPUT_BEGINS
+from adp.stores.checks.text_marks import CALL_IN_TEXT, OUTPUT_BEGINS
 
 AUTOMATIC = [name for name in DIALECTS if dialect(name).automatic]
 TOO_GENERAL = frozenset({"Response:", "[RESULT]", "Result:"})

@@ -7,35 +7,8 @@ from collections.abc import Iterator
 from adp.stores.checks.model import Check, Finding, FunctionCheck, SqlCheck, excerpt
 from adp.stores.checks.scope import Scope
 from adp.stores.checks.sql import LAST_STEP, around, call_path, step_path
+from adp.stores.checks.text_marks import CALL_IN_TEXT, IN_SHELL
 from adp.stores.checks.tool_schema import read_tools
-
-_IN_TAGS = (
-    r"<function=[\w.-]+>|<tool_call>|<function_calls?>|<invoke name=|<use_mcp_tool>"
-    r"|<execute(?:_[a-z]+)?>|<\|python_tag\|>|\[TOOL_CALLS?\]|<\|tool_call|<\x{ff5c}tool"
-    r"|<functioncall>|<Action>\s*[{\[]|<\|channel\|>commentary to="
-    r"|(?:^|\n|</think>)\s*<(?:search|python|web_search|wiki_search|crawl_page)>"
-)
-_IN_LINES = (
-    r"(?:^|\n)\s*(?:Action|ACTION|Act)\s*:\s*[^\s*]|(?:^|\n)Code:\n```"
-    r"|(?:^|\n)(?:CLICK|LONG_PRESS) <point>|^\s*THOUGHT:[^`]*```(?:bash|sh|mswea_bash_command)\n"
-)
-_IN_JSON = (
-    r'^\s*(?:```(?:json)?\s*)?\[?\s*\{\s*"(?:name|function|tool|tool_name|action)"\s*:\s*"[^"]+"'
-    r'\s*,\s*"(?:arguments|parameters|args|kwargs|params|action_input|tool_input|input)"\s*:'
-    r'|^\s*(?:```(?:json)?\s*)?\{\s*"analysis"\s*:'
-)
-_IN_BRACKETS = r"^\s*\[\s*[\w .:-]+\((?:\)|\s*\w+\s*=)[^\n]*\)\s*\]\s*$"
-_IN_SHELL = r"(?:^|\n)```(?:bash|sh|shell|mswea_bash_command)\n[^`]+```\s*$"
-_IN_BROWSER = (
-    r"```\s*(?:click|type|hover|press|scroll|goto|new_tab|tab_focus|close_tab|go_back|go_forward"
-    r"|stop|fill|select_option)\b[^\n`]*```\s*$"
-)
-CALL_IN_TEXT = "|".join((_IN_TAGS, _IN_LINES, _IN_JSON, _IN_BRACKETS, _IN_BROWSER))
-"""What a call looks like in a text of the agent (RE2).
-
-Dialects of actions in texts are on a higher floor, so their marks stand here again, and a test
-compares them.
-"""
 
 _LEFT = "json_extract_string(extra, '$.\"$parsed\".left')"
 """Why `adp parse`, or a conversion, left in a text what looks like an action."""
@@ -90,10 +63,10 @@ CHECKS = (
             )
             SELECT s.seq, s.trajectory_id, s.step, 0 AS place,
                 {step_path("s.step", ".text")} AS path,
-                {around("s.text", CALL_IN_TEXT + "|" + _IN_SHELL)} AS excerpt
+                {around("s.text", CALL_IN_TEXT + "|" + IN_SHELL)} AS excerpt
             FROM said s JOIN ({LAST_STEP}) e ON e.seq = s.seq
             WHERE regexp_matches(s.text, '{CALL_IN_TEXT}')
-                OR (s.step < e.step AND regexp_matches(s.text, '{_IN_SHELL}'))
+                OR (s.step < e.step AND regexp_matches(s.text, '{IN_SHELL}'))
             UNION ALL
             SELECT seq, trajectory_id, step, 0 AS place, {step_path("step", ".text")} AS path,
                 reason || ': ' || {around("text", CALL_IN_TEXT)} AS excerpt

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from adp.stores.checks.text_marks import ACTS, CALL_IN_TEXT, OUTPUT_BEGINS
 from adp_schema import location
 from adp_schema.manifest import Manifest
 
@@ -44,9 +45,6 @@ def kept_as_text(store: str, manifest: Manifest) -> KeptAsText:
     """
     # pyarrow.compute makes all its functions as it is imported, which takes longer than these.
     from pyarrow._compute import MatchSubstringOptions, SliceOptions, call_function
-
-    from adp.stores.checks.actions import CALL_IN_TEXT
-    from adp.stores.checks.roles import ACTS, OUTPUT_BEGINS
 
     def holds(words: pa.Array, part: str, *, regex: bool = False) -> np.ndarray:
         name = "match_substring_regex" if regex else "match_substring"

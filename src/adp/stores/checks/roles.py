@@ -4,31 +4,7 @@ from __future__ import annotations
 
 from adp.stores.checks.model import Check, SqlCheck
 from adp.stores.checks.sql import ANSWERED, SPOKEN, step_path
-
-OUTPUT_BEGINS = (
-    r"^\s*(?:# )?(?:OBSERVATION|Observation|observation|Obs|EXECUTION RESULT|Execution result|"
-    r"Execution Result|Tool output|Tool Output|Tool result|Tool Result|Function result|"
-    r"FUNCTION RESPONSE|API Result|Command output|New Terminal Output|Current Terminal Screen|"
-    r"STDOUT|Stdout|stdout)\b[^\n]{0,60}:"
-    r"|^\s*<(?:tool_response|tool_result|function_result|function_results|function_response|"
-    r"observation|Observation|OBSERVATION|obs|result|returncode|output|information|"
-    r"execution_result|environment_details)>"
-    r"|^\s*\[TOOL_RESULTS?\]|^\s*\[[a-z_]+\b[^\n]*\] Result:"
-    r"|^\s*\[\{.name.: [^\n]{0,200}.results.:"
-    r"|^\s*(?:## Return of|# Observation|Previous response had|ToolCall(?:Successful|Error))"
-    r"|^\s*<(?:\x{ff5c}tool|\|start\|>(?:functions|browser|python)|\|start_header_id\|>ipython)"
-    r"|^\s*The output of the (?:OS|command|code|program)\b|^\s*Out\[\d+\]:"
-)
-"""How output of a tool begins that was put into a text: what the dialects of actions in texts call
-results, among others."""
-
-ACTS = (
-    r"<(?:function|tool_call|execute|invoke|use_mcp_tool|search|python|Action|web_search|solution"
-    r"|answer|FINAL)"
-    r"|(?:^|\n)\s*(?:Action|ACTION|Act|API Name|Final Answer):|```|\[TOOL_CALL|^\s*\[[\w .:-]+\("
-    r'|"commands"\s*:|<\||<\x{ff5c}tool'
-)
-"""Signs of an act in an agent's text, or of an answer that an environment judges."""
+from adp.stores.checks.text_marks import ACTS, OUTPUT_BEGINS
 
 _ROLE = "CASE WHEN json_valid(extra) THEN json_extract_string(extra, '$.\"$shape\".role') END"
 _CALL_ROLES = "('function_call', 'tool_call', 'tool_use', 'tool_calls', 'function_calls', 'action')"

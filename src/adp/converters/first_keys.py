@@ -1,0 +1,81 @@
+"""Keys by which a record is seen to be of no format of some, before any of them is loaded.
+
+To load all formats takes longer than to convert a small log, and a record has the keys of a few.
+"""
+
+from __future__ import annotations
+
+FIRST_KEYS: dict[str, frozenset[str]] = {
+    name: frozenset(keys.split())
+    for name, keys in {
+        "acp": "method",
+        "adp_v1": "content",
+        "aider": "text",
+        "alpaca_rows": "instruction",
+        "amp": "v",
+        "antigravity": "step_index",
+        "api_stream_text": "text",
+        "api_streams": "object response sequence_number message",
+        "atif": "schema_version steps",
+        "claude_stream_json": "session_id",
+        "claude_workflow": "runId agentId",
+        "cline": "ts content",
+        "cline_printed": "ts",
+        "cline_sessions": "agent",
+        "codex": "payload item msg function items instructions record_type",
+        "codex_exec_json": "thread_id item",
+        "continue_sessions": "history",
+        "copilot_cli": "chatMessages data",
+        "crush": "sessions",
+        "cursor_stream_json": "tool_call subtype is_error",
+        "dataclaw": "project",
+        "droid": "id session_id",
+        "et_agent_flywheel": "input",
+        "et_agent_results": "input",
+        "et_agent_rollouts": "input",
+        "gemini_cli": "$rewindTo $set $patch sessionId projectHash",
+        "gptme": "role",
+        "grok_cli": "model_id kind prompt_index synthetic_reason",
+        "hermes_agent": "messages",
+        "http_recording": "log scope",
+        "inspect": "eval epoch events",
+        "kimi_cli": "role",
+        "kimi_wire": "message",
+        "kiro": "conversations_v2 conversations conversation_id data payload",
+        "langfuse": "data traceId trace_id observations",
+        "langsmith": "run_type post patch",
+        "m3": "interactions sample_id",
+        "mini_swe_agent": "trajectory_format messages role",
+        "mistral_vibe": "metadata role",
+        "mlflow": "trace data",
+        "nemo_gym": "responses_create_params",
+        "openai_agents_run_state": "$schemaVersion",
+        "openai_chat": "messages",
+        "openclaw_telemetry": "sessionKey channel",
+        "opencode": "part info sessionID payload properties title projectID",
+        "openhands_llm_logs": "response",
+        "openhands_output": "instance_id instruction metrics",
+        "openhands_v0": "trajectory action observation",
+        "openhands_v1": "agent kind",
+        "otlp": "resourceSpans resource_spans batches resourceLogs resource_logs scopeSpans "
+        "scope_spans instrumentationLibrarySpans scopeLogs scope_logs trace spans data traces "
+        "attributes context.span_id traceID TraceId",
+        "pi": "session_windows message parentId id",
+        "qwen_code": "uuid",
+        "qwenpaw": "agent",
+        "sage_dialogs": "dialog_id",
+        "sage_trajectories": "trajectory_id",
+        "sts": "harness",
+        "swe_agent": "history trajectory",
+        "swe_agent_rows": "trajectory",
+        "tau2": "simulations info termination_reason",
+        "tau_bench": "traj",
+        "toolbench": "answer_generation",
+        "verifiers": "nodes completion",
+        "vibe_entries": "turnId",
+        "vibe_store": "origin_directory",
+        "vscode_copilot_chat": "requests",
+        "xlam": "answers",
+    }.items()
+}
+"""Format -> keys; a record without any of them is none of the format. Others are always asked."""
