@@ -14,6 +14,7 @@ from adp.api.stores import (
     parse,
     query,
     seal,
+    search,
     show,
     validate,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "report",
     "score",
     "seal",
+    "search",
     "show",
     "stream",
     "train",
