@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from adp.core.progress import Progress, Silent
-from adp.stores.condition import select_where
 from adp.stores.fulltext.search_words import SEPARATOR, fts_expression
 from adp.stores.fulltext.text_index import (
     PLACE_SHIFT,
@@ -34,7 +34,7 @@ from adp_schema.reader import ShardReader
 from adp_schema.store import Store
 from adp_schema.tables import ENUMS
 
-RANKED = 20_000
+RANKED = 10_000
 """Texts that are ranked at most, shared out over the shards; each takes a few microseconds."""
 
 _LEAST_RANKED = 500
@@ -129,13 +129,8 @@ class SearchResult:
     index: str
 
 
-@dataclass(frozen=True, order=True)
-class _Hit:
-    """A match before its text is read; in the order of the results."""
-
-    key: tuple[float, ...]
-    shard: int
-    rowid: int
+_Hit = tuple[tuple[float, ...], int, int]
+"""A match before its text is read: what sorts it, its shard, its row id."""
 
 
 def search(
@@ -158,6 +153,8 @@ def search(
     expression = fts_expression(words)
     seqs = None
     if options.where is not None:
+        from adp.stores.condition import select_where  # the engine takes a while to load
+
         seqs = store.query(select_where("seq", options.where))["seq"].combine_chunks()
     folder = Path(options.index) if options.index else index_folder(store)
     works = make_index(store, folder, options.workers, progress or Silent())
@@ -168,7 +165,7 @@ def search(
             hits += shard.hits(expression, options, seqs, most)
         if options.order == "store" and len(hits) > options.limit:
             break
-    chosen = sorted(hits)[: options.limit]
+    chosen = heapq.nsmallest(options.limit, hits)
     matches = _matches(works, chosen, expression)
     unsealed = 0 if store.journal is None else store.journal.count
     return SearchResult(matches, len(hits) > len(chosen), unsealed, str(folder))
@@ -223,7 +220,7 @@ class _SearchedShard:
             left -= len(rows) if ranked else 0
             keys = [(score,) for _, score in rows] if ranked else self._keys(rows, number)
             for (rowid, _), key in zip(rows, keys, strict=True):
-                yield _Hit(key, self._work.index, rowid)
+                yield key, self._work.index, rowid
 
     def _taken(self, number: int, sources: Sequence[str], seqs: pa.Array | None) -> bytes:
         """For each row of a table whether it is looked at: 1 or 0."""
@@ -254,8 +251,8 @@ class _SearchedShard:
 def _matches(works: Sequence[IndexWork], hits: Sequence[_Hit], expression: str) -> list[TextMatch]:
     """Matches with their texts, which are read from the store."""
     wanted: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for hit in hits:
-        wanted[hit.shard, hit.rowid >> PLACE_SHIFT].append(hit.rowid & _ROW)
+    for _, shard, rowid in hits:
+        wanted[shard, rowid >> PLACE_SHIFT].append(rowid & _ROW)
     texts: dict[tuple[int, int], dict[str, Any]] = {}
     for (shard, number), rows in wanted.items():
         for row, values in _rows(works[shard], number, sorted(rows)):
@@ -263,9 +260,9 @@ def _matches(works: Sequence[IndexWork], hits: Sequence[_Hit], expression: str) 
     result = []
     with closing(sqlite3.connect(":memory:")) as memory:
         memory.execute(TABLE.format(content=""))
-        for number, hit in enumerate(hits, 1):
-            place = PLACES[hit.rowid >> PLACE_SHIFT]
-            values = texts[hit.shard, hit.rowid]
+        for number, (key, shard, rowid) in enumerate(hits, 1):
+            place = PLACES[rowid >> PLACE_SHIFT]
+            values = texts[shard, rowid]
             text = next(text for name in place.columns if (text := values[name]))
             snippet, marks = _snippet(memory, number, prepared(place, text), expression)
             name = values.get("name") or values.get(place.source) or place.writer or None
@@ -275,7 +272,7 @@ def _matches(works: Sequence[IndexWork], hits: Sequence[_Hit], expression: str) 
                     step=values["step"],
                     place=place.name,
                     name=name,
-                    score=round(-hit.key[0], 6) if len(hit.key) == 1 else 0.0,
+                    score=round(-key[0], 6) if len(key) == 1 else 0.0,
                     snippet=snippet,
                     marks=marks,
                 )
