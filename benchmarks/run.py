@@ -17,6 +17,7 @@ NAMES = (
     "start",
     "query",
     "stream",
+    "search",
     "redact",
     "render",
     "convert",

@@ -55,6 +55,7 @@ CALLS = {
     "sample": "STORE",
     "score": "STORE --with outcome",
     "seal": "GROWING",
+    "search": "STORE words",
     "show": "STORE ID",
     "stats": "STORE",
     "tokens": "STORE --model tiny -o OUT",

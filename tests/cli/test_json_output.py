@@ -67,6 +67,7 @@ CALLS = [
     ("adp show", ["show", "st", "a"]),
     ("adp stats", ["stats", "st"]),
     ("adp query", ["query", "st", "-c", "SELECT 1 AS one, 'x' AS two"]),
+    ("adp search", ["search", "st", "hi"]),
     ("adp redact --list", ["redact", "--list"]),
     ("adp validate --list", ["validate", "--list"]),
     ("adp score --list", ["score", "--list"]),

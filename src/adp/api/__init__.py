@@ -15,6 +15,7 @@ from adp.api.stores import (
     parse,
     query,
     seal,
+    search,
     show,
     validate,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "report",
     "score",
     "seal",
+    "search",
     "show",
     "stream",
     "train",

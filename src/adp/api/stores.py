@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from adp.converters.files.limits import ConvertLimits
+    from adp.stores.fulltext.search import SearchResult
     from adp.stores.transcript import Transcript
     from adp.workflows.validate import ValidationReport
     from adp_schema.growing import GrowingStore
@@ -115,6 +116,49 @@ def query(store: PathText | Store, sql: str) -> pa.Table:
         QueryError: the statement is not a SELECT, or the engine rejects it.
     """
     return opened(store).query(sql)
+
+
+class SearchKeywords(TypedDict, total=False):
+    """What `search` takes besides the store and the words; it says what each one is."""
+
+    where: str | None
+    places: Sequence[str]
+    sources: Sequence[str]
+    limit: int
+    order: Literal["rank", "store"]
+    index: str | None
+    workers: int | None
+
+
+def search(store: PathText | Store, words: str, **options: Unpack[SearchKeywords]) -> SearchResult:
+    """Search the texts of a store. The first search makes an index beside it (docs/search.md).
+
+    Args:
+        store: the store, or its path or URL.
+        words: words, ``"phrases"``, beginnings such as ``book*``, AND, OR, NOT, parentheses.
+        **options: any of these.
+            where: only trajectories that meet this condition in SQL over ``all_trajectories``.
+            places: only in these: text, reasoning, arguments, observation.
+            sources: only by these: system, user, agent, environment.
+            limit: matches at most; 10 unless given.
+            order: ``"rank"``, the best ones first, or ``"store"``, the first ones.
+            index: folder of the index; None takes ``STORE.index``.
+            workers: number of processes that make the index; None takes one a core.
+
+    Returns:
+        ``matches``, with trajectory, step, place, snippet and marks of each; ``more``, whether
+        there are others; ``unsealed``, trajectories of a growing store that have no shard yet.
+
+    Raises:
+        StoreError: there is no store, or the index is damaged.
+        UsageError: the words are no search, or an option is wrong.
+        QueryError: the condition is not one valid condition.
+        OutputExistsError: the index cannot be written.
+    """
+    from adp.stores.fulltext.search import SearchOptions
+    from adp.stores.fulltext.search import search as run
+
+    return run(opened(store), words, SearchOptions(**options))
 
 
 def show(

@@ -86,6 +86,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "stats": ("adp.cli.stats:stats", "Count steps, calls, errors, tokens and success."),
         "report": ("adp.cli.report:app", "Report data or evaluations, as HTML or Markdown."),
         "query": ("adp.cli.query:query", "Ask a store in SQL."),
+        "search": ("adp.cli.search:search", "Search the texts of a store for words."),
         "validate": ("adp.cli.validate:validate", "Check trajectories, and say how to mend them."),
     },
 }
@@ -122,8 +123,8 @@ VERIFYING = frozenset(
 """Commands that make a store or files from what they read in stores, so that they hash all of it
 first; see `adp_schema.verification`."""
 
-WRITE_ON_DEMAND = frozenset({"query", "rejects"})
-"""Commands that do so when they are told to write: -o."""
+WRITE_ON_DEMAND = frozenset({"query", "rejects", "search"})
+"""Commands that do so when they are told to write, by -o, or when they make an index."""
 
 BUILTIN = {name: entry for section in COMMANDS.values() for name, entry in section.items()}
 """The commands of all sections."""

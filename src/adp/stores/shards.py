@@ -100,13 +100,18 @@ def groups(reader: ShardReader, table: str) -> Iterator[pa.Table]:
 def narrow(reader: ShardReader, table: str, columns: Sequence[str]) -> Iterator[pa.Table]:
     """The row groups of a table of a shard, of which only some columns are read."""
     file = reader.file(table)
+    for index in range(file.num_row_groups if file else 0):
+        yield narrow_group(reader, table, index, columns)
+
+
+def narrow_group(reader: ShardReader, table: str, group: int, columns: Sequence[str]) -> pa.Table:
+    """One row group of a table that the shard has, of which only some columns are read."""
+    file = reader.file(table)
+    assert file is not None
     names = reader.renamed.get(table, {})
-    if file is None:
-        return
     stored = [name for name in file.schema_arrow.names if names.get(name, name) in columns]
-    for index in range(file.num_row_groups):
-        rows = file.read_row_group(index, columns=stored, use_threads=False)
-        yield upgrade(table, rows, names).select(columns)
+    rows = file.read_row_group(group, columns=stored, use_threads=False)
+    return upgrade(table, rows, names).select(columns)
 
 
 def source_rows(store: Store) -> pa.Table:
