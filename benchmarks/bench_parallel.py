@@ -59,12 +59,12 @@ def _measure(source: Path, out: Path, repeats: int) -> dict[str, Any]:
 
 
 def _goals(kind: str, numbers: dict[str, Any], lines: dict[str, Any]) -> list[Goal]:
-    one, two = numbers["1 workers"], numbers["2 workers"]
-    gains = [a / b for a, b in zip(one["wall"]["all"], two["wall"]["all"], strict=True)]
+    single, double = numbers["1 workers"], numbers["2 workers"]
+    gains = [a / b for a, b in zip(single["wall"]["all"], double["wall"]["all"], strict=True)]
     loads = f"load {max(one['load']['max'], two['load']['max']):g} at most"
     note = f"{min(gains):.2f} to {max(gains):.2f}; {loads}"
-    cost = one["cpu"]["min"] / lines["1 workers"]["cpu"]["min"]
-    more = two["cpu"]["min"] / one["cpu"]["min"]
+    cost = single["cpu"]["min"] / lines["1 workers"]["cpu"]["min"]
+    more = double["cpu"]["min"] / single["cpu"]["min"]
     seconds = f"{one['cpu']['min']:.1f} s"
     return [
         Goal(f"wall, 1 worker / 2 workers, {kind}", statistics.median(gains), GAIN, "x", note=note),

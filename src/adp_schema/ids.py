@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -51,3 +51,17 @@ def base_id(dataset: str, source_id: str | None, source_hash: str) -> str:
 def numbered(base: str, occurrence: int) -> str:
     """The id of the n-th occurrence (from 1) of a base id: the first stays bare."""
     return base if occurrence == 1 else f"{base}#{occurrence}"
+
+
+def renamed_ids(names: Sequence[str], taken: Set[str]) -> dict[str, str]:
+    """New ids for those that an earlier store has too: the next number, ``#2``, ``#3``."""
+    results: dict[str, str] = {}
+    used = set(names) if taken else set()
+    for name in names:
+        if name in taken:
+            number = 2
+            while (new := numbered(name, number)) in taken or new in used:
+                number += 1
+            results[name] = new
+            used.add(new)
+    return results

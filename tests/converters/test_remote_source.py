@@ -17,7 +17,7 @@ from adp_schema.errors import AdpError, InputError, UsageError
 from adp_schema.manifest import Manifest
 from adp_schema.store import Store
 
-ONE = ConvertOptions(workers=1)
+ONE_WORKER = ConvertOptions(workers=1)
 
 
 def chat(name: str) -> bytes:
@@ -61,7 +61,7 @@ def ids(store: Path) -> list[str]:
 )
 @pytest.mark.usefixtures("bucket")
 def test_a_url_is_read_as_a_folder_is(url: str, expected: list[str], tmp_path: Path) -> None:
-    convert([url], str(tmp_path / "store"), options=ONE)
+    convert([url], str(tmp_path / "store"), options=ONE_WORKER)
     assert ids(tmp_path / "store") == expected
     assert not (tmp_path / "store" / ".run").exists()
 
@@ -72,8 +72,8 @@ def test_the_bytes_are_those_of_a_copy(bucket: Any, tmp_path: Path) -> None:
         path = copy / name.removeprefix("/bucket/logs/")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(bucket.cat_file(name))
-    afar = convert(["memory://bucket/logs"], str(tmp_path / "afar"), options=ONE)
-    here = convert([str(copy)], str(tmp_path / "here"), options=ONE)
+    afar = convert(["memory://bucket/logs"], str(tmp_path / "afar"), options=ONE_WORKER)
+    here = convert([str(copy)], str(tmp_path / "here"), options=ONE_WORKER)
     assert afar.tables == here.tables
     assert afar.lineage[0].options["source"] == "memory://bucket/logs"
 
@@ -93,7 +93,7 @@ def test_what_cannot_be_read_is_one_sentence(
     sources: list[str], error: type[AdpError], words: str, tmp_path: Path
 ) -> None:
     with pytest.raises(error, match=words):
-        convert(sources, str(tmp_path / "store"), options=ONE)
+        convert(sources, str(tmp_path / "store"), options=ONE_WORKER)
     assert not (tmp_path / "store").exists()
 
 
@@ -101,7 +101,7 @@ def test_a_name_that_leads_elsewhere_is_refused(bucket: Any, tmp_path: Path) -> 
     bucket.pipe("/bucket/odd/a.jsonl", chat("a"))
     bucket.store["/bucket/odd/../../b.jsonl"] = bucket.store["/bucket/odd/a.jsonl"]
     with pytest.raises(InputError, match="no name of a file in a folder"):
-        convert(["memory://bucket/odd"], str(tmp_path / "store"), options=ONE)
+        convert(["memory://bucket/odd"], str(tmp_path / "store"), options=ONE_WORKER)
     assert [path.name for path in tmp_path.iterdir()] == []
 
 
@@ -122,7 +122,7 @@ def test_a_stopped_run_brings_only_what_is_not_there(
     with monkeypatch.context() as patch:
         patch.setattr(type(bucket), "get_file", get_file)
         with pytest.raises(InputError, match="the line is gone"):
-            convert(["memory://bucket/logs"], str(out), options=ONE)
+            convert(["memory://bucket/logs"], str(out), options=ONE_WORKER)
     assert len(brought) == 1
     later: list[str] = []
     with monkeypatch.context() as patch:
@@ -132,7 +132,7 @@ def test_a_stopped_run_brings_only_what_is_not_there(
                 later.append(address), get(self, address, target, **more)
             ),
         )  # fmt: skip
-        convert(["memory://bucket/logs"], str(out), options=ONE)
+        convert(["memory://bucket/logs"], str(out), options=ONE_WORKER)
     assert sorted(brought + later) == ["/bucket/logs/a.jsonl", "/bucket/logs/deep/b.jsonl"]
     assert ids(out) == ["a", "b", "c"]
 
@@ -141,10 +141,10 @@ def test_files_that_changed_since_a_run_was_stopped(bucket: Any, tmp_path: Path)
     out = tmp_path / "store"
     bucket.pipe("/bucket/logs/c.jsonl", b"no chat\n")
     with pytest.raises(AdpError):
-        convert(["memory://bucket/logs/c.jsonl"], str(out), options=ONE)
+        convert(["memory://bucket/logs/c.jsonl"], str(out), options=ONE_WORKER)
     bucket.pipe("/bucket/logs/c.jsonl", chat("c") + chat("d"))
     with pytest.raises(InputError, match="changed since the run was stopped"):
-        convert(["memory://bucket/logs/c.jsonl"], str(out), options=ONE)
+        convert(["memory://bucket/logs/c.jsonl"], str(out), options=ONE_WORKER)
     shutil.rmtree(out)
-    manifest: Manifest = convert(["memory://bucket/logs/c.jsonl"], str(out), options=ONE)
+    manifest: Manifest = convert(["memory://bucket/logs/c.jsonl"], str(out), options=ONE_WORKER)
     assert manifest.counts.used == 2

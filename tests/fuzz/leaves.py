@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 
 from adp.converters.leaves import Reading, read_records
+from adp.converters.record_errors import as_record_error
 from adp.converters.registry import formats
-from adp.converters.shard import as_record_error
 from adp_schema import jsontext
 from adp_schema.errors import RecordError
 from adp_schema.jsontext import unescape

@@ -18,7 +18,7 @@ from adp_schema.errors import OutputExistsError, StoreError, UsageError
 from adp_schema.store import Store
 from tests.converters.test_remote_source import chat
 
-ONE = ConvertOptions(workers=1)
+ONE_WORKER = ConvertOptions(workers=1)
 URL = "memory://bucket/store"
 
 
@@ -59,18 +59,18 @@ def remote(url: str = "/bucket/store") -> dict[str, bytes]:
 
 
 def test_a_store_goes_to_a_url(staging: Path, logs: str, tmp_path: Path) -> None:
-    convert([logs], str(tmp_path / "here"), options=ONE)
-    convert([logs], URL, options=ONE)
+    convert([logs], str(tmp_path / "here"), options=ONE_WORKER)
+    convert([logs], URL, options=ONE_WORKER)
     assert remote() == contents(tmp_path / "here")
     assert not [path for path in staging.rglob("*") if path.is_file()]
     assert [run.source_id for run in Store.open(URL).trajectories()] == ["a", "b", "c"]
     with pytest.raises(OutputExistsError, match="holds a store already"):
-        convert([logs], URL, options=ONE)
+        convert([logs], URL, options=ONE_WORKER)
 
 
 def test_stores_are_read_and_made_at_urls(staging: Path, logs: str, tmp_path: Path) -> None:
     del staging
-    convert([logs], URL, options=ONE)
+    convert([logs], URL, options=ONE_WORKER)
     recipe = Recipe.model_validate(
         {
             "recipe": 1,
@@ -90,7 +90,7 @@ def test_stores_are_read_and_made_at_urls(staging: Path, logs: str, tmp_path: Pa
 def test_a_stopped_upload_goes_on(
     staging: Path, logs: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    convert([logs], str(tmp_path / "here"), options=ONE)
+    convert([logs], str(tmp_path / "here"), options=ONE_WORKER)
     system = fsspec.filesystem("memory")
     put = type(system).put_file
     brought: list[str] = []
@@ -105,7 +105,7 @@ def test_a_stopped_upload_goes_on(
     with monkeypatch.context() as patch:
         patch.setattr(type(system), "put_file", put_file)
         with pytest.raises(StoreError, match="the line is gone"):
-            convert([logs], URL, options=ONE)
+            convert([logs], URL, options=ONE_WORKER)
     assert len(brought) == 3
     assert "adp.json" not in remote()
     before = {path: path.stat().st_mtime_ns for path in staging.rglob("*.parquet")}
@@ -120,7 +120,7 @@ def test_a_stopped_upload_goes_on(
         put(self, path, address, **more)
 
     monkeypatch.setattr(type(system), "put_file", put_later)
-    convert([logs], URL, options=ONE)
+    convert([logs], URL, options=ONE_WORKER)
     assert not set(brought) & set(later)
     assert later[-1].endswith("/adp.json")
     assert remote() == contents(tmp_path / "here")
@@ -130,12 +130,12 @@ def test_a_stopped_upload_goes_on(
 def test_a_place_that_holds_something_else(logs: str) -> None:
     fsspec.filesystem("memory").pipe("/bucket/store/letter.txt", b"dear")
     with pytest.raises(OutputExistsError, match="is not empty and is no store"):
-        convert([logs], URL, options=ONE)
+        convert([logs], URL, options=ONE_WORKER)
 
 
 @pytest.mark.usefixtures("staging")
 def test_the_hub_has_a_command_of_its_own(logs: str) -> None:
     with pytest.raises(UsageError, match="adp publish"):
-        convert([logs], "hf://datasets/me/mine", options=ONE)
+        convert([logs], "hf://datasets/me/mine", options=ONE_WORKER)
     with pytest.raises(StoreError, match="nothing here reads gopher://"):
-        convert([logs], "gopher://me/mine", options=ONE)
+        convert([logs], "gopher://me/mine", options=ONE_WORKER)

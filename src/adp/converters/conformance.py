@@ -33,10 +33,10 @@ from adp.converters.leaves import (
 from adp.converters.other_values import SampleValues, other_values
 from adp.converters.plan import choose
 from adp.converters.planned_file import PlannedFile
+from adp.converters.record_errors import as_record_error
 from adp.converters.registry import formats
 from adp.converters.row_differences import EXTRA, FORM, LOST, differences, kept_in, verdict_of
 from adp.converters.session_folders import resolve
-from adp.converters.shard import as_record_error
 from adp.converters.side_contents import SideContents
 from adp.core.progress import Progress, Silent
 from adp_schema import jsontext

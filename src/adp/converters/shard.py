@@ -18,6 +18,7 @@ from adp.converters.files.streams import beginning, check_unchanged, is_unchange
 from adp.converters.frames import Frame
 from adp.converters.framing import ByteRange
 from adp.converters.harbor_trials import join_outcome, taken_apart
+from adp.converters.record_errors import as_record_error
 from adp.converters.registry import formats, stored_name
 from adp.converters.shard_result import PieceResult, ShardResult
 from adp.converters.side_contents import SideContents
@@ -28,7 +29,7 @@ from adp.converters.text_calls.registry import dialect
 from adp.converters.user_format import UserFormat
 from adp_schema import jsontext
 from adp_schema.builder import Origin, RowBuilder
-from adp_schema.errors import ChangedInputError, ConversionLossError, RecordError, SchemaError
+from adp_schema.errors import ChangedInputError, ConversionLossError, RecordError
 from adp_schema.ids import digest
 from adp_schema.losses import Losses, general_path
 from adp_schema.manifest import Counts
@@ -382,23 +383,3 @@ class _Worker:
         frame = Frame(data, 1, 0, piece.end)
         self._reject("rejected", piece.seq, piece.source_file, frame, RecordError(why))
         return out
-
-
-def as_record_error(error: Exception) -> RecordError:
-    """Classify what a converter raised; plug-in authors raise plain Python exceptions."""
-    if isinstance(error, RecordError):
-        return error
-    if isinstance(error, SchemaError):
-        return RecordError(str(error))
-    if isinstance(error, UnicodeDecodeError):
-        return RecordError(f"not valid UTF-8 at byte {error.start} of the record")
-    if isinstance(error, RecursionError):
-        return RecordError(f"nested deeper than {jsontext.MAX_DEPTH} levels")
-    if isinstance(error, msgspec.ValidationError):
-        reason, _, path = str(error).partition(" - at `")
-        return RecordError(reason, path.rstrip("`") or "$")
-    if isinstance(error, msgspec.DecodeError):
-        return RecordError(f"not valid JSON: {error}")
-    if isinstance(error, KeyError):
-        return RecordError(f"the reader looks for {error}, which is not there (KeyError)")
-    return RecordError(f"{type(error).__name__}: {error}")

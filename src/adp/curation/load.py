@@ -10,9 +10,10 @@ from adp.curation.inputs import Input
 from adp.curation.partitions import trajectory_sizes
 from adp.curation.pool import COLUMNS
 from adp.curation.state import State
-from adp.stores.merge import REFERENCES, renamed_ids
+from adp.stores.merge import REFERENCES
 from adp.stores.tasks import rollout_keys
 from adp.stores.tasks.words import word_keys
+from adp_schema.ids import renamed_ids
 
 BRANCH_COLUMNS = (
     "seq", "trajectory_id", "parent_seq", "parent_step", "branch_kind", "input", "size", "rows",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -255,22 +255,8 @@ def _plan_pairs(parent: Parent, taken: set[str]) -> None:
     for reader in shards.readers(parent.store):
         for rows in shards.narrow(reader, "pairs", ["pair_id"]):
             pair_ids.update(rows["pair_id"].drop_null().to_pylist())
-    parent.pairs = renamed_ids(sorted(pair_ids), taken)
+    parent.pairs = ids.renamed_ids(sorted(pair_ids), taken)
     taken |= pair_ids | set(parent.pairs.values())
-
-
-def renamed_ids(names: Sequence[str], taken: Set[str]) -> dict[str, str]:
-    """New ids for those that an earlier store has too: the next number, ``#2``, ``#3``."""
-    results: dict[str, str] = {}
-    used = set(names) if taken else set()
-    for name in names:
-        if name in taken:
-            number = 2
-            while (new := ids.numbered(name, number)) in taken or new in used:
-                number += 1
-            results[name] = new
-            used.add(new)
-    return results
 
 
 def _jobs(parents: list[Parent], run: StagedRun) -> list[MergeJob]:
