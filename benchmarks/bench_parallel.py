@@ -61,11 +61,11 @@ def _measure(source: Path, out: Path, repeats: int) -> dict[str, Any]:
 def _goals(kind: str, numbers: dict[str, Any], lines: dict[str, Any]) -> list[Goal]:
     single, double = numbers["1 workers"], numbers["2 workers"]
     gains = [a / b for a, b in zip(single["wall"]["all"], double["wall"]["all"], strict=True)]
-    loads = f"load {max(one['load']['max'], two['load']['max']):g} at most"
+    loads = f"load {max(single['load']['max'], double['load']['max']):g} at most"
     note = f"{min(gains):.2f} to {max(gains):.2f}; {loads}"
     cost = single["cpu"]["min"] / lines["1 workers"]["cpu"]["min"]
     more = double["cpu"]["min"] / single["cpu"]["min"]
-    seconds = f"{one['cpu']['min']:.1f} s"
+    seconds = f"{single['cpu']['min']:.1f} s"
     return [
         Goal(f"wall, 1 worker / 2 workers, {kind}", statistics.median(gains), GAIN, "x", note=note),
         Goal("  CPU of 1 worker against lines", cost, None, "x", note=seconds),

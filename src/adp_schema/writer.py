@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from adp_schema.builder import RowBuilder
@@ -80,21 +79,26 @@ def repeated_columns(rows: pa.Table) -> list[str]:
     Args:
         rows: the first row group of a shard.
     """
-    return [name for name in rows.column_names if name in LONG_COLUMNS and _repeats(rows[name])]
+    kinds = (pa.string(), pa.binary())
+    named = [it for it in rows.schema if it.name in LONG_COLUMNS and it.type in kinds]
+    return [it.name for it in named if _repeats(rows[it.name].combine_chunks())]
 
 
-def _repeats(column: pa.ChunkedArray) -> bool:
-    if not (pa.types.is_string(column.type) or pa.types.is_binary(column.type)):
+def _repeats(column: pa.Array) -> bool:
+    if column.nbytes < _REPEATED_FROM:
         return False
-    values = column.cast(pa.binary())
-    lengths = pc.binary_length(values)
-    total = pc.sum(lengths).as_py() or 0
-    if total < _REPEATED_FROM:
-        return False
-    heads = pc.binary_slice(values, 0, _COMPARED_BYTES)
-    tails = pc.binary_slice(values, -_COMPARED_BYTES)
-    keys = zip(lengths.to_pylist(), heads.to_pylist(), tails.to_pylist(), strict=True)
-    return sum(length or 0 for length, _, _ in set(keys)) < total * _REPEATED_SHARE
+    # pyarrow.compute makes all its functions as it is imported, which takes longer than these.
+    from pyarrow._compute import SliceOptions, call_function
+
+    values = column.view(pa.binary())
+    columns = (
+        call_function("binary_length", [values]),
+        call_function("binary_slice", [values], SliceOptions(0, _COMPARED_BYTES)),
+        call_function("binary_slice", [values], SliceOptions(-_COMPARED_BYTES, None)),
+    )
+    keys = list(zip(*(item.to_pylist() for item in columns), strict=True))
+    total, distinct = (sum(key[0] or 0 for key in some) for some in (keys, set(keys)))
+    return distinct < total * _REPEATED_SHARE
 
 
 def table_writer(path: Path, name: str, rows: pa.Table | None) -> pq.ParquetWriter:

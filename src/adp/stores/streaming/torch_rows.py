@@ -3,11 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
+import pyarrow as pa
 import torch  # noqa: TID253 - this module extends torch's data set
 
-from adp.stores.streaming.row_stream import RowStream
+
+class PartedStream(Protocol):
+    """What of `RowStream` is used here."""
+
+    def part(self, index: int, count: int, /) -> PartedStream:
+        """One of several parts of it."""
+        ...
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which pass comes next."""
+        ...
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where it stands."""
+        ...
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from there."""
+        ...
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]: ...
+    def __len__(self) -> int: ...
 
 
 class TorchRows(torch.utils.data.IterableDataset[dict[str, Any]]):  # type: ignore[misc]
@@ -20,7 +42,7 @@ class TorchRows(torch.utils.data.IterableDataset[dict[str, Any]]):  # type: igno
         stream: the stream.
     """
 
-    def __init__(self, stream: RowStream) -> None:
+    def __init__(self, stream: PartedStream) -> None:
         super().__init__()
         self._stream = self._active = stream
         self._state: Mapping[str, Any] | None = None
