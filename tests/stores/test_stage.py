@@ -22,7 +22,7 @@ class Backwards:
     def __init__(self):
         self.stages = 0
 
-    def run(self, work, parts, workers):
+    def run(self, work, parts, workers, folder=None):
         self.stages += 1
         for part in reversed(list(parts)):
             yield part, work(part)
