@@ -82,7 +82,7 @@ def engines() -> Iterator[tuple[str, int | None, AbstractContextManager[Any]]]:
     for count in (1, 2, 4):
         yield f"{count} processes", count, nullcontext()
     for nodes in (1, 2):
-        yield f"Ray with {nodes} nodes", None, on_ray(nodes)
+        yield f"Ray, nodes: {nodes}", None, on_ray(nodes)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import os
 import pickle
 import random
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -24,8 +25,9 @@ from adp.stores import ray_executor, ray_worker
 from adp.stores.ray_executor import RayExecutor
 from adp.stores.stage import run_stage, use_executor
 from adp_schema.errors import EngineError, UsageError
-from tests.kill import check, hashes, write_chats
+from tests.kill import hashes, write_chats
 from tests.ray_cluster import local_cluster
+from tests.waiting import until
 
 
 @pytest.fixture(scope="module")
@@ -373,22 +375,27 @@ def test_what_dies_at_a_random_moment_changes_no_byte(what, seed, executor, clus
 
 
 @pytest.mark.slow
-def test_a_run_whose_driver_is_killed_goes_on(cluster, tmp_path):
+@pytest.mark.parametrize("seed", range(2))
+def test_a_run_whose_driver_is_killed_goes_on(seed, cluster, tmp_path):
     (tmp_path / "chats").mkdir()
     for number in range(40):
         write_chats(tmp_path / "chats" / f"{number}.jsonl", 1, number)
-    (tmp_path / "work").mkdir()
-    series = check(
-        lambda out: [
-            sys.executable,
-            "-c",
-            DRIVER,
-            str(tmp_path / "chats"),
-            str(out),
-            cluster.address,
-        ],
-        tmp_path / "work",
-        kills=6,
-    )
-    assert series.killed
-    assert max(series.noted) > 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("adp.converters.plan.SHARD_BYTES", 500_000)
+        adp.convert(tmp_path / "chats", tmp_path / "here", workers=1)
+    out, notes = tmp_path / "there", []
+    words = [sys.executable, "-c", DRIVER, str(tmp_path / "chats"), str(out), cluster.address]
+    for wanted in sorted(random.Random(seed).sample(range(1, 36), 3)):
+        driver = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+
+        def noted(wanted=wanted):
+            return len(list(out.glob(".run/shard-*.json"))) >= wanted
+
+        until(noted, driver, pause=0.001)
+        driver.kill()
+        driver.communicate()
+        notes.append(len(list(out.glob(".run/shard-*.json"))))
+    subprocess.run(words, check=True, capture_output=True)
+    print(f"seed {seed}: the driver was killed when {notes} of 40 shards were noted")
+    assert hashes(out) == hashes(tmp_path / "here")
+    assert not (out / ".run").exists()
