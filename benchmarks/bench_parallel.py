@@ -28,7 +28,7 @@ def _convert(source: Path, out: Path, workers: int, *, sample: bool = False) -> 
     task = {"source": str(source), "out": str(out), "workers": workers}
     load = os.getloadavg()[0]
     run = run_task("convert", task, sample=sample)
-    manifest = (out / "manifest.json").read_text(encoding="utf-8")
+    manifest = (out / "adp.json").read_text(encoding="utf-8")
     shutil.rmtree(out)
     wall, cpu = round(run.wall, 2), round(run.cpu, 2)
     peak = round(run.peaks.get("uss", 0.0), 1)
@@ -59,13 +59,13 @@ def _measure(source: Path, out: Path, repeats: int) -> dict[str, Any]:
 
 
 def _goals(kind: str, numbers: dict[str, Any], lines: dict[str, Any]) -> list[Goal]:
-    single, double = numbers["1 workers"], numbers["2 workers"]
-    gains = [a / b for a, b in zip(single["wall"]["all"], double["wall"]["all"], strict=True)]
-    loads = f"load {max(single['load']['max'], double['load']['max']):g} at most"
+    alone, both = numbers["1 workers"], numbers["2 workers"]
+    gains = [a / b for a, b in zip(alone["wall"]["all"], both["wall"]["all"], strict=True)]
+    loads = f"load {max(alone['load']['max'], both['load']['max']):g} at most"
     note = f"{min(gains):.2f} to {max(gains):.2f}; {loads}"
-    cost = single["cpu"]["min"] / lines["1 workers"]["cpu"]["min"]
-    more = double["cpu"]["min"] / single["cpu"]["min"]
-    seconds = f"{single['cpu']['min']:.1f} s"
+    cost = alone["cpu"]["min"] / lines["1 workers"]["cpu"]["min"]
+    more = both["cpu"]["min"] / alone["cpu"]["min"]
+    seconds = f"{alone['cpu']['min']:.1f} s"
     return [
         Goal(f"wall, 1 worker / 2 workers, {kind}", statistics.median(gains), GAIN, "x", note=note),
         Goal("  CPU of 1 worker against lines", cost, None, "x", note=seconds),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 
 import pytest
@@ -30,4 +31,15 @@ def test_a_killed_conversion_of_several_shards_ends_the_same(tmp_path, files):
     # In one data set the ids of a second file repeat those of the first: its shard is
     # numbered anew at the end.
     series = kill.check(convert(*sources, "--dataset", "d"), tmp_path)
+    assert series.killed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["array", "gz"])
+def test_a_killed_conversion_of_one_large_file_ends_the_same(tmp_path, monkeypatch, kind):
+    pytest.importorskip("benchmarks.generate")
+    monkeypatch.syspath_prepend("benchmarks")
+    module = importlib.import_module("bench_framing")
+    source = module.input_file(tmp_path, kind, 120)
+    series = kill.check(convert(source), tmp_path)
     assert series.killed
