@@ -63,7 +63,7 @@ def values_in_files() -> Iterator[Any]:
                 yield json.loads(part)
 
 
-def claims(name: str, row: dict[str, Raw]) -> bool:
+def recognises(name: str, row: dict[str, Raw]) -> bool:
     return formats.get(name).sniff(row) > Match.NO
 
 
@@ -71,7 +71,7 @@ def smallest(name: str, row: dict[str, Raw]) -> dict[str, Raw]:
     """A record with as few of the keys as a format needs to recognise it."""
     for key in list(row):
         less = {other: value for other, value in row.items() if other != key}
-        if claims(name, less):
+        if recognises(name, less):
             row = less
     return row
 
@@ -80,7 +80,7 @@ def test_what_a_format_recognises_has_one_of_its_keys():
     seen = set()
     for name, keys in FIRST_KEYS.items():
         for row in records():
-            if claims(name, row):
+            if recognises(name, row):
                 seen.add(name)
                 needed = smallest(name, row)
                 assert keys & needed.keys(), f"{name} recognises {sorted(needed)}"
