@@ -71,12 +71,12 @@ def columns_of(row: type[model.Row]) -> dict[str, pa.Field]:
 
     Fields that hold child rows are not columns.
     """
-    hints = typing.get_type_hints(row, include_extras=True)
     fields: dict[str, pa.Field] = {}
     for name, info in row.model_fields.items():
         if info.exclude:
             continue
-        data_type, is_json = _arrow_type(hints[name])
+        # What pydantic made of the annotation; to evaluate them anew takes 10 ms at each start.
+        data_type, is_json = _arrow_type(info.annotation)
         metadata = {"description": info.description or ""}
         if is_json:
             metadata["content"] = "json"

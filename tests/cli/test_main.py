@@ -131,3 +131,15 @@ def test_a_wrong_option_points_to_the_help_of_its_command(words, run):
     named = " ".join(word for word in words if word != "x")
     for wrong in (["--out"], ["--wrong"]):
         assert run(*words, *wrong).err.endswith(f"; see: adp {named} --help\n")
+
+
+def test_a_command_is_made_once_for_its_function(monkeypatch):
+    entry = module.command_table()["head"]
+    command = module.load_command("head", *entry)
+    assert module.load_command("head", *entry) is command
+
+    def other(number: int) -> None:
+        """Another one."""
+
+    monkeypatch.setattr("adp.cli.head.head", other)
+    assert "Another one" in module.load_command("head", *entry).help

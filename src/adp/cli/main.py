@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextvars import copy_context
+from functools import lru_cache
 from typing import Annotated, Any
 
 import typer
@@ -116,26 +117,28 @@ def load_command(name: str, target: str, line: str) -> Any:
         UsageError: the module of an installed package cannot be imported.
     """
     result = attribute_of(target)
-    module = sys.modules[target.partition(":")[0]]
+    epilog = getattr(sys.modules[target.partition(":")[0]], "EPILOG", None)
+    skips = verifies(name) or name in WRITE_ON_DEMAND
+    return _made_of(result, name, line, epilog, skips=skips)
+
+
+@lru_cache(maxsize=256)
+def _made_of(result: Any, name: str, line: str, epilog: str | None, *, skips: bool) -> Any:
+    """The command of a function, made once: a program, or a test, may call it many times."""
     if isinstance(result, typer.Typer):
         group: Any = typer.main.get_command(result)
         for part in group.commands.values():
-            _let_skip(name, part)
+            _let_skip(part, skips=skips)
         return group
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
-    register = single.command(
-        name,
-        short_help=line,
-        epilog=getattr(module, "EPILOG", None),
-        context_settings=HELP_OPTIONS,
-    )
+    register = single.command(name, short_help=line, epilog=epilog, context_settings=HELP_OPTIONS)
     register(result)
-    return let_choose_engine(_let_skip(name, typer.main.get_command(single)))
+    return let_choose_engine(_let_skip(typer.main.get_command(single), skips=skips))
 
 
-def _let_skip(name: str, command: Any) -> Any:
+def _let_skip(command: Any, *, skips: bool) -> Any:
     """Give a command that hashes the stores that it reads an option not to do so."""
-    if verifies(name) or name in WRITE_ON_DEMAND:
+    if skips:
         giver = typer.Typer(add_completion=False)
         giver.command()(_skipping)
         (skip,) = (param for param in typer.main.get_command(giver).params if param.name != "help")
