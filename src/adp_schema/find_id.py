@@ -7,13 +7,17 @@ from collections.abc import Sequence
 
 from adp_schema.errors import StoreError, UsageError
 
+NEAR = 20_000
+"""Ids among which the nearest ones are looked for."""
 
-def find_id(ids: Sequence[str], text: str) -> str:
+
+def find_id(ids: Sequence[str], text: str, count: int | None = None) -> str:
     """The one id that a text names: an id, a source id, the begin of one or the end.
 
     Args:
-        ids: all ids.
+        ids: all ids; or, where none of all is like the text, the first `NEAR` of them.
         text: what is looked for.
+        count: how many there are; None: as many as are given.
 
     Raises:
         StoreError: none, with the nearest ones.
@@ -31,13 +35,14 @@ def find_id(ids: Sequence[str], text: str) -> str:
         raise UsageError(
             f"'{text}' names {len(result):,} trajectories: {', '.join(result[:5])}{more}"
         )
-    near = difflib.get_close_matches(text, ids[:20_000], n=3, cutoff=0.6)
+    near = difflib.get_close_matches(text, ids[:NEAR], n=3, cutoff=0.6)
     if not near:
-        short = {name.partition("/")[2]: name for name in ids[:20_000]}
+        short = {name.partition("/")[2]: name for name in ids[:NEAR]}
         near = [short[name] for name in difflib.get_close_matches(text, short, n=3)]
     if near:
         hint = f"did you mean {' or '.join(near)}?"
     else:
         hint = f"it holds {', '.join(ids[:3])}" if ids else "it holds none"
-        hint += f" and {len(ids) - 3:,} more" if len(ids) > 3 else ""
+        left = (len(ids) if count is None else count) - 3
+        hint += f" and {left:,} more" if left > 0 else ""
     raise StoreError(f"the store has no trajectory '{text}'; {hint}")

@@ -20,7 +20,7 @@ import pyarrow as pa
 from adp_schema import location, verification
 from adp_schema.branches import Parents, after
 from adp_schema.errors import DamagedStoreError, StoreError, UsageError, unknown_name
-from adp_schema.find_id import find_id
+from adp_schema.id_index import IdIndex
 from adp_schema.manifest import MANIFEST, Manifest, read_manifest
 from adp_schema.migrate import column_names
 from adp_schema.model import Trajectory
@@ -55,7 +55,7 @@ class Store:
         self._name = ""
         self._gate: QueryGate | None = None
         self._scored: Sequence[str] = ()
-        self._places: dict[str, tuple[int, int]] | None = None
+        self._ids: IdIndex | None = None
         self._readers: dict[int, ShardReader] = {}
         self._parents: Parents | None = None
         self._near: int | None = None
@@ -310,8 +310,7 @@ class Store:
             StoreError: none; the message names the nearest ones.
             UsageError: more than one, with the first of them.
         """
-        places = self._index()
-        return text if text in places else find_id(list(places), text)
+        return self._index().find(text)
 
     def get(self, trajectory_id: str, *, resolve: bool = False, exact: bool = False) -> Trajectory:
         """One trajectory.
@@ -325,11 +324,12 @@ class Store:
             StoreError: there is none; the message names the nearest ones.
             UsageError: the text names more than one.
         """
-        places = self._index()
-        if exact and trajectory_id not in places:
+        place = self._index().place(trajectory_id)
+        if place is None and exact:
             raise StoreError(f"the store has no trajectory '{trajectory_id}'")
-        trajectory_id = self.find(trajectory_id)
-        shard, seq = places[trajectory_id]
+        place = place or self._index().place(self.find(trajectory_id))
+        assert place is not None
+        shard, seq = place
         if shard not in self._readers:
             self._readers[shard] = self._shard(shard, keep=True)
         if self._near is not None and self._near != shard:
@@ -358,15 +358,10 @@ class Store:
             full = after(full, branch)
         return full
 
-    def _index(self) -> dict[str, tuple[int, int]]:
-        """trajectory_id -> shard and seq; read once, ids only."""
-        if self._places is None:
-            self._places = {}
-            for index, address in enumerate(self.files("trajectories")):
-                rows = location.open_parquet(address).read(columns=["trajectory_id", "seq"])
-                pairs = zip(rows["trajectory_id"].to_pylist(), rows["seq"].to_pylist(), strict=True)
-                self._places.update({name: (index, seq) for name, seq in pairs})
-        return self._places
+    def _index(self) -> IdIndex:
+        if self._ids is None:
+            self._ids = IdIndex(self.files("trajectories"))
+        return self._ids
 
 
 def _no_store(root: str) -> str:

@@ -8,7 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+import numpy as np
+
 from adp_schema.location import open_parquet
+from adp_schema.model import Trajectory
 from adp_schema.store import Store
 
 WORDS = 400
@@ -38,7 +41,7 @@ def head(store: Store, count: int) -> list[Summary]:
         store: the store.
         count: how many.
     """
-    return [_summary(store, name) for _, name in islice(_main_trajectories(store), count)]
+    return _summaries(store, [seq for seq, _ in islice(_main_trajectories(store), count)])
 
 
 def sample(store: Store, count: int, seed: int = 0) -> list[Summary]:
@@ -51,7 +54,7 @@ def sample(store: Store, count: int, seed: int = 0) -> list[Summary]:
     """
     places = _main_trajectories(store)
     drawn = heapq.nsmallest(count, places, key=lambda place: (_key(seed, place[1]), place[1]))
-    return [_summary(store, name) for _, name in sorted(drawn)]
+    return _summaries(store, sorted(seq for seq, _ in drawn))
 
 
 def _key(seed: int, trajectory_id: str) -> bytes:
@@ -70,8 +73,11 @@ def _main_trajectories(store: Store) -> Iterator[tuple[int, str]]:
                     yield seq, trajectory_id
 
 
-def _summary(store: Store, trajectory_id: str) -> Summary:
-    trajectory = store.get(trajectory_id, exact=True)
+def _summaries(store: Store, seqs: list[int]) -> list[Summary]:
+    return [_summary(trajectory) for trajectory in store.some(np.array(seqs, dtype=np.int64))]
+
+
+def _summary(trajectory: Trajectory) -> Summary:
     results = [*trajectory.early_observations]
     for step in trajectory.steps:
         results += step.observations
@@ -83,7 +89,7 @@ def _summary(store: Store, trajectory_id: str) -> Summary:
     texts = (step.text for step in trajectory.steps if step.source == "user" and step.text)
     first_words = next(texts, None)
     return Summary(
-        trajectory_id=trajectory_id,
+        trajectory_id=trajectory.trajectory_id or "",
         steps=len(trajectory.steps),
         calls=sum(len(step.calls) for step in trajectory.steps),
         errors=sum(map(bool, marked)) if marked else None,
