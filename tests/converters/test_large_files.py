@@ -1,7 +1,6 @@
 """Large arrays and compressed files are cut while they are read, and nothing of it is seen."""
 
 import gzip
-import itertools
 import json
 import random
 import shutil
@@ -137,8 +136,7 @@ def test_a_run_that_was_stopped_anywhere_goes_on(tmp_path, monkeypatch):
     size = sum(path.stat().st_size for path in (tmp_path / "in").iterdir())
     assert sums.come == sums.whole == size
     wanted = hashes(tmp_path / "whole")
-    written = []
-    for count in itertools.count(3, 4):
+    for count in (2, 7):
         done = []
 
         def stop(job, count=count, done=done):
@@ -149,20 +147,14 @@ def test_a_run_that_was_stopped_anywhere_goes_on(tmp_path, monkeypatch):
 
         monkeypatch.setattr(run, "convert_shard", stop)
         out = tmp_path / "store"
-        try:
+        with pytest.raises(KeyboardInterrupt):
             convert([source], str(out), options=ConvertOptions(workers=1))
-        except KeyboardInterrupt:
-            shutil.rmtree(out / ".run" / "part-00000-0", ignore_errors=True)
-        else:
-            break
         monkeypatch.setattr(run, "convert_shard", convert_shard)
         again = ProgressSums()
         convert([source], str(out), options=ConvertOptions(workers=1), progress=again)
         assert again.come == again.whole
         assert hashes(out) == wanted
-        written.append(count)
         shutil.rmtree(out)
-    assert len(written) > 1
 
 
 def place_of(path):
