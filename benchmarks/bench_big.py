@@ -36,9 +36,10 @@ QUESTIONS = {
     "GROUP BY text ORDER BY n DESC, text LIMIT 10",
     "tokens by model": "SELECT model, sum(tokens_in) AS read, sum(tokens_out) AS written "
     "FROM steps WHERE model IS NOT NULL GROUP BY model ORDER BY model",
-    "offered and never called": "SELECT tools, count(*) AS n FROM trajectories t WHERE NOT EXISTS "
-    "(SELECT 1 FROM tool_calls c WHERE c.seq = t.seq AND c.name = t.tools->0->'function'->>'name') "
-    "GROUP BY tools ORDER BY n DESC",
+    "offered and never called": "WITH offered AS (SELECT DISTINCT unnest(from_json(tools, "
+    """'[{"function":{"name":"VARCHAR"}}]')).function.name AS name """
+    "FROM (SELECT DISTINCT tools FROM trajectories)) SELECT name FROM offered WHERE name NOT IN "
+    "(SELECT name FROM tool_calls WHERE name IS NOT NULL) ORDER BY name",
     "time per step": "SELECT step, median(duration_ms) AS ms FROM steps "
     "WHERE duration_ms IS NOT NULL GROUP BY step ORDER BY step",
 }

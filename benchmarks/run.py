@@ -18,6 +18,7 @@ NAMES = (
     "query",
     "stream",
     "search",
+    "big",
     "redact",
     "render",
     "convert",
