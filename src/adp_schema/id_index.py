@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from adp_schema import location
 from adp_schema.find_id import NEAR, find_id
+from adp_schema.plain_arrays import plain_array
 
 _SCANS = 32
 """Questions that are answered by scans, before a dict is made."""
@@ -77,7 +78,10 @@ class IdIndex:
 
     def _scan(self, shard: int, trajectory_id: str) -> int | None:
         """The ``seq`` of a trajectory in a shard: only row groups that may have its id are read."""
-        import pyarrow.compute as pc
+        # pyarrow.compute and pa.scalar load more than the whole look-up takes.
+        from pyarrow._compute import call_function
+
+        wanted = plain_array([trajectory_id], pa.string())[0]
 
         file = location.open_parquet(self._addresses[shard])
         column = file.schema_arrow.get_field_index("trajectory_id")
@@ -87,7 +91,7 @@ class IdIndex:
             if known is not None and known.has_min_max and _outside(known, trajectory_id):
                 continue
             ids = file.read_row_group(group, columns=["trajectory_id"])["trajectory_id"]
-            places = pc.indices_nonzero(pc.equal(ids, pa.scalar(trajectory_id)))
+            places = call_function("indices_nonzero", [call_function("equal", [ids, wanted])])
             if len(places):
                 rows = file.read_row_group(group, columns=["seq"])["seq"]
                 seq = int(rows[places[-1].as_py()].as_py())

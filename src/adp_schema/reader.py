@@ -115,7 +115,9 @@ class ShardReader:
             first, end = np.searchsorted(seqs, [low, high + 1])
             if first == end:
                 continue
-            wanted = pa.array(seqs[first:end])
+            # Not pa.array, which imports pandas where that is installed.
+            buffer = pa.py_buffer(np.ascontiguousarray(seqs[first:end], dtype=np.int64))
+            wanted = pa.Array.from_buffers(pa.int64(), end - first, [None, buffer])
             rows = _with_seq(self.group("trajectories", index), wanted)
             bounds = int(seqs[first]), int(seqs[end - 1])
             children = {name: _with_seq(self.between(name, *bounds), wanted) for name in _CHILDREN}

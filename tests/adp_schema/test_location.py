@@ -52,5 +52,5 @@ def test_what_a_protocol_lacks(monkeypatch, url, error, advice):
         monkeypatch.setattr(fsspec, "get_filesystem_class", fail)
     with pytest.raises(StoreError, match=advice):
         Store.open(url)
-    with pytest.raises(InputError, match="bring the files here first"):
+    with pytest.raises(InputError, match="is read alone"):
         collect([url])

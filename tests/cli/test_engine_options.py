@@ -9,7 +9,17 @@ import pytest
 from adp.cli.commands import BUILTIN
 from adp.cli.main import load_command
 
-SHARED_OUT = {"convert", "curate", "drop", "merge", "parse", "publish", "redact", "tokens"}
+SHARED_OUT = {
+    "convert",
+    "curate",
+    "drop",
+    "merge",
+    "parse",
+    "publish",
+    "redact",
+    "search",
+    "tokens",
+}
 
 
 def names(command):

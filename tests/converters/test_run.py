@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from adp.converters import file_pieces, run
 from adp.converters.export import export
+from adp.converters.registry import formats
 from adp.converters.run import ConvertOptions, convert
 from adp.converters.shard import convert_shard
 from adp_schema.errors import (
@@ -261,8 +262,8 @@ def test_errors_say_what_to_do(tmp_path, monkeypatch):
         convert([good], out)
     with pytest.raises(OutputExistsError, match="not empty"):
         convert([good], str(tmp_path))
-    monkeypatch.setattr("adp.converters.adp_v1.CONVERTER.__class__.sniff", lambda *_: 1)
-    with pytest.raises(AmbiguousFormatError, match="adp_v1 and openai_chat"):
+    monkeypatch.setattr(type(formats.get("hermes_agent")), "sniff", lambda *_: 1)
+    with pytest.raises(AmbiguousFormatError, match="hermes_agent and openai_chat"):
         convert([good], str(tmp_path / "s2"))
 
 

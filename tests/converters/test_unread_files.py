@@ -153,7 +153,7 @@ def kept(tmp_path, *rows):
     manifest = convert(
         [str(tmp_path / "a.jsonl")], str(out), options=ConvertOptions(workers=1, dialect="none")
     )
-    return kept_as_text(out, manifest)
+    return kept_as_text(str(out), manifest)
 
 
 def test_calls_and_outputs_that_were_kept_as_text_are_counted(tmp_path):

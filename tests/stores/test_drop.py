@@ -343,10 +343,10 @@ def test_a_blob_that_each_run_brought_along_is_stored_once_and_moves(tmp_path):
 @pytest.fixture
 def several(tmp_path, monkeypatch):
     """A store of several shards."""
-    from adp.converters import framing, plan
+    from adp.converters import file_pieces
 
-    for module in (framing, plan):
-        monkeypatch.setattr(module, "SHARD_BYTES", 20_000)
+    monkeypatch.setattr(file_pieces, "SHARD_BYTES", 20_000)
+    monkeypatch.setattr(file_pieces, "LEAST_BYTES", 20_000)
     source = write_lines(tmp_path / "x.jsonl", [chat(n, "y" * 900) for n in range(90)])
     convert([source], str(tmp_path / "old"))
     return str(tmp_path / "old")

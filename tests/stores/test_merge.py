@@ -233,10 +233,10 @@ def test_older_stores_are_brought_up_to_date(tmp_path):
 @pytest.fixture
 def several(tmp_path, monkeypatch):
     """Two stores of several shards each, with ids that repeat."""
-    from adp.converters import framing, plan
+    from adp.converters import file_pieces
 
-    for module in (framing, plan):
-        monkeypatch.setattr(module, "SHARD_BYTES", 20_000)
+    monkeypatch.setattr(file_pieces, "SHARD_BYTES", 20_000)
+    monkeypatch.setattr(file_pieces, "LEAST_BYTES", 20_000)
     for name in ("a", "b"):
         records = [chat(number % 9, name * 900) for number in range(60)]
         source = write_lines(tmp_path / f"{name}.jsonl", records)

@@ -47,8 +47,8 @@ def executor(cluster):
 DRIVER = """
 import sys
 import adp
-from adp.converters import plan
-plan.SHARD_BYTES = 500_000
+from adp.converters import file_pieces
+file_pieces.SHARD_BYTES = file_pieces.LEAST_BYTES = 500_000
 with adp.use_engine("ray", sys.argv[3]):
     adp.convert(sys.argv[1], sys.argv[2])
 """
@@ -140,7 +140,8 @@ def made_of(chats, folder, executor):
 @pytest.fixture
 def chats(tmp_path, monkeypatch):
     monkeypatch.setattr("adp.stores.stage.SMALL", 0)
-    monkeypatch.setattr("adp.converters.plan.SHARD_BYTES", 6000)
+    monkeypatch.setattr("adp.converters.file_pieces.SHARD_BYTES", 6000)
+    monkeypatch.setattr("adp.converters.file_pieces.LEAST_BYTES", 6000)
     monkeypatch.setattr("adp.curation.partitions.PARTITION_BYTES", 9000)
     monkeypatch.setattr("adp.curation.write.SHARD_BYTES", 9000)
     draw = random.Random(0)
@@ -342,7 +343,8 @@ def test_what_dies_at_a_random_moment_changes_no_byte(what, seed, executor, clus
     for number in range(24):
         write_chats(source / f"{number}.jsonl", 1, seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("adp.converters.plan.SHARD_BYTES", 500_000)
+        patch.setattr("adp.converters.file_pieces.SHARD_BYTES", 500_000)
+        patch.setattr("adp.converters.file_pieces.LEAST_BYTES", 500_000)
         adp.convert(source, tmp_path / "here", workers=1)
         shards = len(list((tmp_path / "here" / "steps").iterdir()))
         assert shards > 20
@@ -381,7 +383,8 @@ def test_a_run_whose_driver_is_killed_goes_on(seed, cluster, tmp_path):
     for number in range(40):
         write_chats(tmp_path / "chats" / f"{number}.jsonl", 1, number)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("adp.converters.plan.SHARD_BYTES", 500_000)
+        patch.setattr("adp.converters.file_pieces.SHARD_BYTES", 500_000)
+        patch.setattr("adp.converters.file_pieces.LEAST_BYTES", 500_000)
         adp.convert(tmp_path / "chats", tmp_path / "here", workers=1)
     out, notes = tmp_path / "there", []
     words = [sys.executable, "-c", DRIVER, str(tmp_path / "chats"), str(out), cluster.address]

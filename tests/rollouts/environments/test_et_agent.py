@@ -89,7 +89,7 @@ def test_programs_run_in_the_sandbox_and_their_results_are_cut():
     loop = "<think>t</think><python>while True: pass</python>"
     texts = ["<think>t</think><python>6 * 7</python>", "<python>print('x' * 99)</python>",
              "<python>1 / 0</python>", loop, ANSWER]  # fmt: skip
-    run = episode(*texts, programs=6, python_characters=20, seconds=1)
+    run = episode(*texts, programs=6, python_characters=20, seconds=4)
     shown = [text.removeprefix("<result>\n").removesuffix("\n</result>") for text in results(run)]
     assert shown[0] == "42"
     assert shown[1] == "x" * 20 + " ..."
