@@ -43,8 +43,22 @@ def make_table(name: str, rows: TableRows, runs: Runs | None) -> pa.Table:
         if column.name in used:
             arrays[column.name] = _array(name, column, columns.pop(column.name))
         else:
-            arrays[column.name] = pa.nulls(len(rows), column.type)
+            arrays[column.name] = _nulls(len(rows), column.type)
     return pa.table([arrays[column] for column in schema.names], schema=schema)
+
+
+def _nulls(count: int, data_type: pa.DataType) -> pa.Array:
+    """A column that holds nothing."""
+    return _few_nulls(count, data_type) if count <= _FEW else pa.nulls(count, data_type)
+
+
+_FEW = 64
+"""Rows of a table of which columns of nulls are kept: those of a record that is read alone."""
+
+
+@functools.cache
+def _few_nulls(count: int, data_type: pa.DataType) -> pa.Array:
+    return pa.nulls(count, data_type)
 
 
 @functools.cache

@@ -107,7 +107,7 @@ def open_files(
     maker = ViewMaker(stores, views, named=named)
     columns = {}
     for more in extra:
-        maker.ensure(con, [more.name, *_words(more.sql)])
+        maker.ensure(con, [more.name, *words_of(more.sql)])
         columns[more.name] = _create_extra_view(con, more, address)
     con.execute("SET lock_configuration = true")
     return maker, columns
@@ -156,7 +156,7 @@ class ViewMaker:
         if view is None or place >= end or name in self._made:
             return
         if view.table is None:
-            for word in _words(view.sql):
+            for word in words_of(view.sql):
                 self._create(con, word, place)
             con.execute(f"CREATE OR REPLACE VIEW {quote_name(name)} AS {view.sql}")
         else:
@@ -164,8 +164,8 @@ class ViewMaker:
         self._made.add(name)
 
 
-def _words(sql: str | None) -> list[str]:
-    """The words of some SQL of ours, the names of views that it reads among them."""
+def words_of(sql: str | None) -> list[str]:
+    """The words of trusted SQL in lower case, the names of views that it reads among them."""
     return re.findall(r"\w+", (sql or "").lower())
 
 

@@ -207,6 +207,28 @@ def test_a_result_can_be_read_while_another_query_runs(gate: QueryGate) -> None:
     assert first + outer.read_all().num_rows == 100_000
 
 
+def test_trusted_statements_give_what_queries_give(
+    gate: QueryGate, files: dict[str, list[str]]
+) -> None:
+    sql = """
+        SELECT s.step, count(*) AS n, arg_min({'seq': s.seq, 'text': s.text}, s.seq, 2) AS first
+        FROM steps s JOIN calls_with_results c ON c.seq = s.seq GROUP BY s.step ORDER BY s.step"""
+    rows = gate.trusted(sql)
+    assert rows == gate.query(sql).to_pylist()
+    assert rows[1]["first"] == [{"seq": 0, "text": "0:1"}, {"seq": 1, "text": "1:1"}]
+    with pytest.raises(QueryError, match="txet") as caught:
+        gate.trusted("SELECT txet FROM steps")
+    assert "\n" not in str(caught.value)
+    with pytest.raises(QueryError):  # the engine is shut
+        gate.trusted(f"SELECT * FROM read_parquet('{Path(files['steps'][0]).parent}/../*')")
+    Path(files["observations"][0]).write_bytes(b"torn")
+    with QueryGate(files) as other, pytest.raises(StoreError):
+        other.trusted("SELECT count(*) FROM observations")
+    gate.close()
+    with pytest.raises(QueryError, match="closed"):
+        gate.trusted("SELECT 1")
+
+
 def test_a_closed_gate_says_so(files: dict[str, list[str]]) -> None:
     gate = QueryGate(files)
     gate.close()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from adp.cli import output
 from adp_schema.gate_engine import machine_memory, user_seconds
 from adp_schema.store import Store
 from tests.waiting import PATIENCE
@@ -128,9 +129,14 @@ def test_a_table_takes_the_beginnings_of_huge_values_alone(run: Run, store: Stor
     assert len(done.out) < 1000
 
 
-@pytest.mark.parametrize("form", ["table", "csv", "json"])
-def test_huge_values_do_not_become_huge_python_objects(run: Run, store: Store, form: str) -> None:
-    sql = "SELECT [repeat('x', 300000000)] AS t"
+@pytest.mark.parametrize(
+    ("form", "limit"), [("table", 1 << 20), ("csv", output.LARGEST), ("json", 1 << 20)]
+)
+def test_huge_values_do_not_become_huge_python_objects(
+    run: Run, store: Store, monkeypatch: pytest.MonkeyPatch, form: str, limit: int
+) -> None:
+    monkeypatch.setattr(output, "LARGEST", limit)
+    sql = f"SELECT [repeat('x', {limit * 9 // 8})] AS t"
     done = run("query", store.root, "-c", sql, "--format", form)
     assert done.code == 6
     assert "-o FILE.parquet" in done.err

@@ -54,7 +54,10 @@ def test_printed(run, faulty):
     ],
 )
 def test_exit_codes(run, request, store, fail_on, code):
-    done = run("validate", request.getfixturevalue(store), "--fail-on", fail_on)
+    checks = ("invalid-arguments", "escape-codes", "missing-call-id")  # one of each severity
+    words = [word for check in checks for word in ("--check", check)]
+    done = run("validate", request.getfixturevalue(store), *words, "--fail-on", fail_on)
+    assert "note missing-call-id" in done.out
     assert done.code == code
     assert bool(done.err) == bool(code)
 

@@ -76,8 +76,21 @@ def read_records(
         items += losses.items
         builder.close_record(losses)
     tables = builder.tables()
-    rows = {table: content.to_pylist() for table, content in tables.items()}
+    rows = {table: _rows(content) for table, content in tables.items()}
     return Reading(tables, rows, items)
+
+
+def _rows(table: pa.Table) -> list[dict[str, Any]]:
+    """What ``table.to_pylist()`` gives; most columns of a record's rows hold nothing."""
+    count = table.num_rows
+    if not count:
+        return []
+    columns = [
+        [None] * count if column.null_count == count else column.to_pylist()
+        for column in table.columns
+    ]
+    names = table.column_names
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def covers(text: str, expected: list[str]) -> bool:
@@ -96,13 +109,11 @@ def encode_record(record: Any) -> bytes:
 
 
 def with_value(record: Any, keys: tuple[str | int, ...], value: Any) -> Any:
-    """A copy of a record with another value in one place."""
+    """A copy of a record with another value in one place; what lies beside it is shared."""
     if not keys:
         return value
-    changed = child = copy.deepcopy(record)
-    for key in keys[:-1]:
-        child = child[key]
-    child[keys[-1]] = value
+    changed = copy.copy(record)
+    changed[keys[0]] = with_value(record[keys[0]], keys[1:], value)
     return changed
 
 

@@ -109,6 +109,6 @@ def _alone(how: SqlCheck | FunctionCheck, scope: Scope, limit: int) -> CheckCoun
             count(DISTINCT CASE WHEN trajectory_id IS NOT NULL THEN seq END) AS trajectories,
             arg_min(example, k, {max(1, limit)}) AS examples
         FROM keyed"""
-    (row,) = scope.gate.query(wrapped).to_pylist()
+    (row,) = scope.gate.trusted(wrapped)
     first = [Finding.at(example) for example in (row["examples"] or [])[:limit]]
     return CheckCounts(row["findings"], row["trajectories"], first)
