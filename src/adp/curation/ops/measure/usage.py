@@ -13,6 +13,9 @@ first `RESULT` characters are read, of other texts the first `OTHER`.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
+
 import numpy as np
 import polars as pl
 
@@ -33,12 +36,8 @@ _SHIFT = 1 << 20
 
 def measure(rows: PartitionRows) -> pl.DataFrame:
     """Unused and judged results of each trajectory."""
-    texts = _texts(rows)
-    words = _words(texts)
-    texts = texts.unique("number", keep="first", maintain_order=True).drop("number", "text")
-    judged, used = _judge(texts, words)
+    results = pl.concat(_judged(piece) for piece in _pieces(_texts(rows)))
     end = rows.steps.filter(pl.col("agent")).group_by("seq").agg(pl.col("step").max().alias("end"))
-    results = texts.with_columns(judged=pl.Series(judged), used=pl.Series(used))
     results = results.filter("judged").join(end, on="seq", how="inner")
     counted = (
         results.filter(pl.col("place") // _SHIFT < pl.col("end"))
@@ -49,6 +48,25 @@ def measure(rows: PartitionRows) -> pl.DataFrame:
         )
     )
     return rows.seqs.join(counted, on="seq", how="left").fill_null(0)
+
+
+def _pieces(texts: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The texts of some whole trajectories at a time: their words stay in memory's caches."""
+    seq = texts["seq"].to_numpy()
+    starts = np.flatnonzero(seq[1:] != seq[:-1]) + 1
+    _, first = np.unique(starts // SLICE, return_index=True)
+    cuts = [0, *starts[first].tolist(), texts.height]
+    for start, end in itertools.pairwise(cuts):
+        yield texts.slice(start, end - start)
+
+
+def _judged(texts: pl.DataFrame) -> pl.DataFrame:
+    """``seq``, ``place``, ``agent`` of each place, and what `_judge` says of it."""
+    texts = texts.with_columns(number=pl.struct("seq", "place").rle_id())
+    words = _words(texts)
+    places = texts.unique("number", keep="first", maintain_order=True).drop("number", "text")
+    judged, used = _judge(places, words)
+    return places.with_columns(judged=pl.Series(judged), used=pl.Series(used))
 
 
 def _judge(texts: pl.DataFrame, words: pl.DataFrame) -> tuple[_Flags, _Flags]:
@@ -81,7 +99,7 @@ def _judge(texts: pl.DataFrame, words: pl.DataFrame) -> tuple[_Flags, _Flags]:
 
 
 def _texts(rows: PartitionRows) -> pl.DataFrame:
-    """``seq``, ``place``, ``agent``, ``text`` of every text, sorted; ``number`` counts places."""
+    """``seq``, ``place``, ``agent``, ``text`` of every text, sorted."""
     step = pl.col("step").cast(pl.Int64) * _SHIFT
     arguments = pl.coalesce("arguments", "arguments_raw")
     # A step that stands for a result is read as that.
@@ -106,8 +124,7 @@ def _texts(rows: PartitionRows) -> pl.DataFrame:
             _head(pl.col("text"), RESULT),
         ),
     )
-    texts = pl.concat(parts).drop_nulls("text").sort("seq", "place")
-    return texts.with_columns(number=pl.struct("seq", "place").rle_id())
+    return pl.concat(parts).drop_nulls("text").sort("seq", "place")
 
 
 def _words(texts: pl.DataFrame) -> pl.DataFrame:
