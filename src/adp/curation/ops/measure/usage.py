@@ -129,15 +129,23 @@ def _texts(rows: PartitionRows) -> pl.DataFrame:
 
 def _words(texts: pl.DataFrame) -> pl.DataFrame:
     """``number`` of the place, and ``word`` (a number that stands for it)."""
-    word = pl.col("text").str.extract_all(WORD).alias("word")
     # Piece by piece: the words themselves are far larger than the numbers for them.
-    return pl.concat(
-        texts.slice(start, SLICE)
-        .select("number", word)
+    pieces = (
+        texts.slice(start, SLICE).select("number", "text")
+        for start in range(0, max(texts.height, 1), SLICE)
+    )
+    return pl.concat(_words_of(piece) for piece in pieces)
+
+
+def _words_of(texts: pl.DataFrame) -> pl.DataFrame:
+    """`_words` of a few texts; of equal ones, such as system prompts, one is taken apart."""
+    words = texts.select("text").unique().with_columns(word=pl.col("text").str.extract_all(WORD))
+    rows = texts.join(words, on="text", how="left", maintain_order="left")
+    return (
+        rows.select("number", "word")
         .explode("word")
         .drop_nulls("word")
         .with_columns(pl.col("word").hash())
-        for start in range(0, max(texts.height, 1), SLICE)
     )
 
 
