@@ -14,7 +14,9 @@ import polars as pl
 
 from adp.curation.inputs import Input, cached_by_file
 from adp.stores.cutting import cut_runs
+from adp_schema import table_frame
 from adp_schema.model import Trajectory
+from adp_schema.reader import ShardReader
 from adp_schema.store import Store
 from adp_schema.views import SEQ_SHIFT
 
@@ -79,8 +81,8 @@ class Partition:
             ``seq`` (the pool's) and the columns.
         """
         rows = (
-            _open(self.root)
-            .scan(table)
+            _files(self.root)
+            .scan(table, self.first - self.shift, self.last - self.shift)
             .filter(pl.col("seq").is_between(self.first - self.shift, self.last - self.shift))
             .select((pl.col("seq") + self.shift).alias("seq"), *columns)
             .collect()
@@ -115,6 +117,36 @@ class Partition:
 
 
 _open = cached_by_file(Store.open)
+
+
+class _StoreFiles:
+    """The files of a store by the trajectories that they hold.
+
+    Polars reads the footers of all files that it is given, which takes longer than the rows of a
+    partition when there are many.
+    """
+
+    def __init__(self, root: str) -> None:
+        self._store = _open(root)
+        self._ranges: dict[str, list[tuple[str, int, int]]] = {}
+
+    def scan(self, table: str, first: int, last: int) -> pl.LazyFrame:
+        """A lazy frame over those files of a table that may hold a ``seq`` of a range."""
+        if table not in self._ranges:
+            self._ranges[table] = list(self._read_ranges(table))
+        files = [file for file, low, high in self._ranges[table] if low <= last and high >= first]
+        return table_frame.scan(table, files, self._store.renamed, held=False)
+
+    def _read_ranges(self, table: str) -> Iterator[tuple[str, int, int]]:
+        for file in self._store.files(table):
+            reader = ShardReader({table: file}, self._store.renamed)
+            groups = reader.ranges(table)
+            reader.close()
+            if groups:
+                yield file, min(low for low, _ in groups), max(high for _, high in groups)
+
+
+_files = cached_by_file(_StoreFiles)
 
 
 def trajectory_sizes(source: Input) -> pl.DataFrame:

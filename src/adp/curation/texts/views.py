@@ -50,6 +50,9 @@ _WHOLE = frozenset({"content", "contents", "text", "body", "code"})
 
 _FILES = frozenset({"path", "file_path", "filepath", "file", "filename", "file_name"})
 
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder(order="sorted").encode
+
 _DIFFS = ("diff --git ", "*** Begin Patch", "\n@@ ", "--- a/")
 """What a text with a patch in it contains."""
 
@@ -203,7 +206,7 @@ def canonical_json(text: str | None) -> str | None:
     if text is None:
         return None
     try:
-        return msgspec.json.encode(msgspec.json.decode(text), order="sorted").decode("utf-8")
+        return _encode(_decode(text)).decode("utf-8")
     except (msgspec.MsgspecError, UnicodeError, RecursionError, ValueError):
         return text
 
@@ -236,7 +239,7 @@ def _decoded(text: str | None) -> Any:
     if text is None:
         return msgspec.UNSET
     try:
-        return msgspec.json.decode(text)
+        return _decode(text)
     except (msgspec.MsgspecError, UnicodeError, RecursionError, ValueError):
         return text
 
@@ -249,7 +252,7 @@ def _lines(value: Any, key: str) -> list[str]:
         lines: list[str] = []
         for name in sorted(value):
             item = value[name]
-            if isinstance(item, str):
+            if isinstance(item, str) or type(item) is int:
                 lines.append(f"{key}{name}: {item}")
             else:
                 lines += _lines(item, f"{key}{name}: ")

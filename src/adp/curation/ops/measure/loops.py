@@ -133,13 +133,16 @@ def measure_loops(rows: PartitionRows, value: Loops) -> pl.DataFrame:
 def measure_retries(rows: PartitionRows) -> pl.DataFrame:
     """Error-retry cycles of each trajectory."""
     calls = rows.calls.select("seq", "step", "call", "name").with_row_index("row")
-    calls = calls.join(rows.outcomes, on=["seq", "step", "call"], how="left")
-    calls = calls.with_columns(act=pl.col("step").rank("dense").over("seq"))
+    calls = calls.join(rows.outcomes, on=["seq", "step", "call"], how="left", maintain_order="left")
+    # Neighbours are compared: functions over groups take many times as long.
+    calls = calls.with_columns(act=pl.struct("seq", "step").rle_id().cast(pl.Int64))
     calls = calls.filter(pl.col("name").is_not_null()).sort("seq", "name", "step", "call")
     following = (
-        (pl.col("act") == pl.col("act").shift() + 1)
+        (pl.col("seq") == pl.col("seq").shift())
+        & (pl.col("name") == pl.col("name").shift())
+        & (pl.col("act") == pl.col("act").shift() + 1)
         & pl.col("failed").shift().fill_null(value=False)
-    ).over("seq", "name")
+    )
     calls = calls.with_columns(retry=following.fill_null(value=False), before=pl.col("row").shift())
     near = [
         bool(retry) and similar(rows.actions[before], rows.actions[row])

@@ -13,6 +13,9 @@ first `RESULT` characters are read, of other texts the first `OTHER`.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
+
 import numpy as np
 import polars as pl
 
@@ -33,12 +36,8 @@ _SHIFT = 1 << 20
 
 def measure(rows: PartitionRows) -> pl.DataFrame:
     """Unused and judged results of each trajectory."""
-    texts = _texts(rows)
-    words = _words(texts)
-    texts = texts.unique("number", keep="first", maintain_order=True).drop("number", "text")
-    judged, used = _judge(texts, words)
+    results = pl.concat(_judged(piece) for piece in _pieces(_texts(rows)))
     end = rows.steps.filter(pl.col("agent")).group_by("seq").agg(pl.col("step").max().alias("end"))
-    results = texts.with_columns(judged=pl.Series(judged), used=pl.Series(used))
     results = results.filter("judged").join(end, on="seq", how="inner")
     counted = (
         results.filter(pl.col("place") // _SHIFT < pl.col("end"))
@@ -49,6 +48,25 @@ def measure(rows: PartitionRows) -> pl.DataFrame:
         )
     )
     return rows.seqs.join(counted, on="seq", how="left").fill_null(0)
+
+
+def _pieces(texts: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The texts of some whole trajectories at a time: their words stay in memory's caches."""
+    seq = texts["seq"].to_numpy()
+    starts = np.flatnonzero(seq[1:] != seq[:-1]) + 1
+    _, first = np.unique(starts // SLICE, return_index=True)
+    cuts = [0, *starts[first].tolist(), texts.height]
+    for start, end in itertools.pairwise(cuts):
+        yield texts.slice(start, end - start)
+
+
+def _judged(texts: pl.DataFrame) -> pl.DataFrame:
+    """``seq``, ``place``, ``agent`` of each place, and what `_judge` says of it."""
+    texts = texts.with_columns(number=pl.struct("seq", "place").rle_id())
+    words = _words(texts)
+    places = texts.unique("number", keep="first", maintain_order=True).drop("number", "text")
+    judged, used = _judge(places, words)
+    return places.with_columns(judged=pl.Series(judged), used=pl.Series(used))
 
 
 def _judge(texts: pl.DataFrame, words: pl.DataFrame) -> tuple[_Flags, _Flags]:
@@ -81,7 +99,7 @@ def _judge(texts: pl.DataFrame, words: pl.DataFrame) -> tuple[_Flags, _Flags]:
 
 
 def _texts(rows: PartitionRows) -> pl.DataFrame:
-    """``seq``, ``place``, ``agent``, ``text`` of every text, sorted; ``number`` counts places."""
+    """``seq``, ``place``, ``agent``, ``text`` of every text, sorted."""
     step = pl.col("step").cast(pl.Int64) * _SHIFT
     arguments = pl.coalesce("arguments", "arguments_raw")
     # A step that stands for a result is read as that.
@@ -106,21 +124,28 @@ def _texts(rows: PartitionRows) -> pl.DataFrame:
             _head(pl.col("text"), RESULT),
         ),
     )
-    texts = pl.concat(parts).drop_nulls("text").sort("seq", "place")
-    return texts.with_columns(number=pl.struct("seq", "place").rle_id())
+    return pl.concat(parts).drop_nulls("text").sort("seq", "place")
 
 
 def _words(texts: pl.DataFrame) -> pl.DataFrame:
     """``number`` of the place, and ``word`` (a number that stands for it)."""
-    word = pl.col("text").str.extract_all(WORD).alias("word")
     # Piece by piece: the words themselves are far larger than the numbers for them.
-    return pl.concat(
-        texts.slice(start, SLICE)
-        .select("number", word)
+    pieces = (
+        texts.slice(start, SLICE).select("number", "text")
+        for start in range(0, max(texts.height, 1), SLICE)
+    )
+    return pl.concat(_words_of(piece) for piece in pieces)
+
+
+def _words_of(texts: pl.DataFrame) -> pl.DataFrame:
+    """`_words` of a few texts; of equal ones, such as system prompts, one is taken apart."""
+    words = texts.select("text").unique().with_columns(word=pl.col("text").str.extract_all(WORD))
+    rows = texts.join(words, on="text", how="left", maintain_order="left")
+    return (
+        rows.select("number", "word")
         .explode("word")
         .drop_nulls("word")
         .with_columns(pl.col("word").hash())
-        for start in range(0, max(texts.height, 1), SLICE)
     )
 
 
