@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,12 +12,18 @@ from typing import IO, Any, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adp_schema.errors import DamagedStoreError, StoreError
+from adp_schema.errors import DamagedStoreError, StoreError, UsageError
 
 _PAGE = re.compile(
     r"https?://(?:www\.)?(?:huggingface\.co|hf\.co)/datasets/(?P<repo>[^/?#]+/[^/?#]+)"
     r"(?:/(?:tree|blob|resolve)/(?P<rest>[^?#]+))?(?:[/?#].*)?"
 )
+
+
+INDEX_SUFFIX = ".index"
+"""What the folder of the index of a store is called, after the name of the store."""
+
+_URL = re.compile(r"[a-z][a-z0-9+.-]+:/{1,2}[^/]")
 
 
 def is_url(root: str) -> bool:
@@ -40,6 +47,22 @@ def hub_form(url: str) -> str | None:
         revision, path = f"refs/{kind}/{number}", "/".join(below)
     at = f"@{revision}" if revision not in ("", "main") else ""
     return f"hf://datasets/{match['repo']}{at}{'/' if path else ''}{path}"
+
+
+def check_local(out: str | os.PathLike[str]) -> None:
+    """Refuse a URL where a file or folder of this machine is written.
+
+    A path that was made of a URL is known by it, too: ``s3:/bucket/x``.
+
+    Raises:
+        UsageError: it is a URL.
+    """
+    text = os.fspath(out)
+    if _URL.match(text) and not Path(text.partition("/")[0]).exists():
+        raise UsageError(
+            f"{text} is a URL, and this is written to a file or folder of this machine; "
+            "choose a local -o, and copy it there"
+        )
 
 
 def check_readable(root: str) -> None:

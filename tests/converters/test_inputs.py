@@ -36,12 +36,22 @@ def put(path, data=ONE_CHAT):
 
 
 def test_a_folder_is_walked_for_data_files(tmp_path):
-    results = ["a.json", "a.jsonl.gz", "b/c.NDJSON", "b/d.parquet", "b/e.json.zst", "z.eval"]
+    results = [
+        "a.json",
+        "a.jsonl.gz",
+        "b/c.NDJSON",
+        "b/d.parquet",
+        "b/e.json.zst",
+        "other.index/z.db",
+        "z.eval",
+    ]
     passed_over = ["notes.txt", "app.log.gz", "x.gz", ".hidden.json", ".git/a.json", "json"]
     for name in [*results, *passed_over]:
         put(tmp_path / name)
     put(tmp_path / "old" / "steps" / "part.parquet")
     put(tmp_path / "old" / "adp.json")
+    put(tmp_path / "old.index" / "0.db")
+    put(tmp_path / "other.index" / "z.db")
     put(tmp_path / "stopped" / ".run" / "plan.json")
     put(tmp_path / "stopped" / "part.parquet")
     assert names(tmp_path) == results

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sqlite3
 import tempfile
 from pathlib import Path
@@ -233,11 +234,25 @@ def test_an_index_is_made_once_and_what_is_stale_goes(store: Store, tmp_path: Pa
     assert len(times) == 2
     adp.search(store, "train")
     assert times == {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
-    other = adp.drop(tmp_path / "s", "trajectory_id = 'd/t3'", tmp_path / "less")
-    adp.search(other, "file", index=str(folder))
-    left = {path.name for path in folder.iterdir()}
+    (folder / "mine.db").write_text("a file of somebody")
+    adp.drop(tmp_path / "s", "trajectory_id = 'd/t3'", tmp_path / "less")
+    shutil.rmtree(tmp_path / "s")
+    (tmp_path / "less").rename(tmp_path / "s")
+    adp.search(tmp_path / "s", "file")
+    left = {path.name for path in folder.iterdir()} - {"mine.db"}
     assert len(left) == 2
     assert len(left & set(times)) == 1  # a shard that is the same has the same index
+    assert (folder / "mine.db").read_text() == "a file of somebody"
+
+
+def test_a_named_folder_holds_the_indices_of_several_stores(store: Store, tmp_path: Path) -> None:
+    folder = tmp_path / "all"
+    folder.mkdir()
+    (folder / f"{'0' * 32}.db").write_text("of a store that is elsewhere")
+    adp.search(store, "file", index=str(folder))
+    adp.drop(tmp_path / "s", "trajectory_id = 'd/t3'", tmp_path / "less")
+    adp.search(tmp_path / "less", "file", index=str(folder))
+    assert len(list(folder.iterdir())) == 1 + 2 + 1  # two shards, one of the other differs
 
 
 def test_a_damaged_index_and_a_folder_that_cannot_be(store: Store, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from adp.core.input_files import OUTSIDE, Roots
+from adp_schema.location import INDEX_SUFFIX
 
 COMPRESSIONS = frozenset({".gz", ".zst", ".zstd"})
 ARCHIVES = frozenset({".zip", ".eval", ".tar", ".tgz"})
@@ -83,6 +84,12 @@ def is_store(folder: Path) -> bool:
         return False
 
 
+def _is_index(folder: Path) -> bool:
+    """Whether a folder is the index of the words of a store beside it."""
+    name = folder.name.removesuffix(INDEX_SUFFIX)
+    return name not in ("", folder.name) and is_store(folder.with_name(name))
+
+
 @dataclass
 class WalkedFiles:
     """What a walk found.
@@ -131,7 +138,7 @@ def walk(root: Path, depth: int | None = None, roots: Roots | None = None) -> Wa
                     continue
             else:
                 is_folder, is_file = entry.is_dir(), entry.is_file()
-            if is_folder and not is_store(path):
+            if is_folder and not is_store(path) and not _is_index(path):
                 walked_files.folders.append(path)
                 if depth is None or level < depth:
                     (linked if is_link else real).append((path, level + 1))

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,12 +30,14 @@ from adp.stores.stage import run_stage
 from adp_schema import location
 from adp_schema.errors import OutputExistsError
 from adp_schema.ids import digest
+from adp_schema.location import INDEX_SUFFIX
 from adp_schema.reader import ShardReader
 from adp_schema.store import Store
 from adp_schema.verification import verified
 
 INDEX_VERSION = 1
 
+_INDEX_NAME = re.compile(r"[0-9a-f]{32}\.db")
 _LEFT_SECONDS = 600
 """A file that nobody wrote to for so long is of a process that was killed."""
 
@@ -95,7 +98,7 @@ def index_folder(store: Store) -> Path:
     """Where the index of a store lies: beside a local store, in the cache for one at a URL."""
     if not location.is_url(store.root):
         root = Path(store.root).resolve()
-        return root.with_name(f"{root.name}.index")
+        return root.with_name(root.name + INDEX_SUFFIX)
     cache = os.environ.get("ADP_CACHE")
     if not cache:
         base = os.environ.get("XDG_CACHE_HOME")
@@ -155,11 +158,16 @@ def make_index(
                 f"cannot write the index {folder}: {error.strerror}; name a folder for it"
             ) from error
         run_stage(todo, index_shard, workers, report)
-        kept = {Path(work.out).name for work in works}
-        for path in folder.glob("*.db"):
-            if path.name not in kept:
-                path.unlink(missing_ok=True)
+        if folder == index_folder(store):  # another one may hold indices of several stores
+            _remove_others(folder, {Path(work.out).name for work in works})
     return works
+
+
+def _remove_others(folder: Path, kept: Set[str]) -> None:
+    """Remove the indices of shards that are no more; other files are nobody's to remove."""
+    for path in folder.glob("*.db"):
+        if _INDEX_NAME.fullmatch(path.name) and path.name not in kept:
+            path.unlink(missing_ok=True)
 
 
 def index_shard(work: IndexWork) -> int:
