@@ -33,3 +33,27 @@ def test_commands_take_urls(run: Run, tmp_path: Path, monkeypatch: pytest.Monkey
     assert again.code != 0
     assert "holds a store already" in again.err
     system.store.clear()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("export", "STORE", "--to", "openai_chat"),
+        ("tokens", "STORE", "--model", "tiny"),
+        ("query", "STORE", "-c", "SELECT 1"),
+    ],
+)
+def test_other_outputs_are_no_urls(
+    words: tuple[str, ...], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No folder called ``s3:`` comes of it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.jsonl").write_bytes(chat("a"))
+    assert run("convert", "a.jsonl", "-o", "store").code == 0
+    before = sorted(tmp_path.iterdir())
+    refused = run(
+        *("store" if word == "STORE" else word for word in words), "-o", "s3://team/x.csv"
+    )
+    assert refused.code == 2
+    assert "is a URL" in refused.err
+    assert sorted(tmp_path.iterdir()) == before

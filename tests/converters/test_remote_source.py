@@ -86,6 +86,7 @@ def test_the_bytes_are_those_of_a_copy(bucket: Any, tmp_path: Path) -> None:
         (["memory://bucket/logs/old"], InputError, "is a store already"),
         (["memory://bucket/logs", "memory://bucket/logs"], UsageError, "one URL at a time"),
         (["gopher://bucket/logs"], InputError, "nothing here reads gopher://"),
+        (["https://a.b/c.jsonl"], InputError, "bring it here first"),
     ],
 )
 @pytest.mark.usefixtures("bucket")
@@ -148,3 +149,9 @@ def test_files_that_changed_since_a_run_was_stopped(bucket: Any, tmp_path: Path)
     shutil.rmtree(out)
     manifest: Manifest = convert(["memory://bucket/logs/c.jsonl"], str(out), options=ONE_WORKER)
     assert manifest.counts.used == 2
+
+
+def test_a_name_may_look_like_a_pattern(bucket: Any, tmp_path: Path) -> None:
+    bucket.pipe("/bucket/odd/[a].jsonl", chat("a"))
+    convert(["memory://bucket/odd/[a].jsonl"], str(tmp_path / "store"), options=ONE_WORKER)
+    assert ids(tmp_path / "store") == ["a"]

@@ -22,7 +22,7 @@ from adp.converters.files.walk import (
     pattern_regex,
 )
 from adp.converters.hub_files import HubFile, HubPath, fetch_all, parse, resolve
-from adp.converters.registry import formats
+from adp.converters.registry import sides_of
 from adp.core.progress import Progress
 from adp_schema import hub
 from adp_schema.errors import InputError, UsageError
@@ -129,14 +129,7 @@ def _select(place: HubPath, listed: dict[str, HubFile]) -> tuple[list[tuple[str,
     if not wanted:
         kinds = ", ".join(sorted(DATA_SUFFIXES))
         raise InputError(f"{place.url()} holds no data file ({kinds}); name the files themselves")
-    sides = {
-        side
-        for converter in formats.all()
-        for path in wanted
-        for side in converter.side_files(path)
-        if side in listed
-    }
-    return given, sorted(wanted | sides)
+    return given, sorted(wanted | sides_of(wanted, listed))
 
 
 def _given(place: HubPath, listed: dict[str, HubFile]) -> list[tuple[str, bool]]:

@@ -7,7 +7,7 @@ whose features this project covers: they are read, and written back equal.
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Container, Iterable, Sequence, Set
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, cast
@@ -104,3 +104,19 @@ formats = FormatRegistry(
 def stored_name(converter: Converter) -> str:
     """What a store calls a format: of a recipe over another format, the name of that one."""
     return getattr(converter, "stored_as", "") or converter.name
+
+
+def sides_of(names: Iterable[str], there: Container[str]) -> set[str]:
+    """The files that belong to some others, by what any format says, as far as they are there.
+
+    Args:
+        names: paths of files.
+        there: the paths of all that lie in the same place.
+    """
+    return {
+        side
+        for name in names
+        for converter in formats.all()
+        for side in converter.side_files(name)
+        if side in there
+    }

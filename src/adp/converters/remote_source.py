@@ -19,7 +19,7 @@ from typing import Any
 
 from adp.converters.files.walk import STORE_MARKS, is_data, is_hidden, is_magic, pattern_regex
 from adp.converters.inputs import BROUGHT
-from adp.converters.registry import formats
+from adp.converters.registry import sides_of
 from adp.core.progress import Progress
 from adp_schema import location
 from adp_schema.errors import InputError, StoreError, UsageError
@@ -85,6 +85,8 @@ def bring_remote(sources: list[str], run: Path, report: Progress) -> RemoteSourc
         location.check_readable(sources[0])
     except StoreError as error:
         raise InputError(str(error)) from None
+    if url.startswith(("http://", "https://")):
+        raise InputError(f"{url} is on a web server, which lists no files: bring it here first")
     with _readable(url):
         system, path = _system(sources[0])
         listing = _list(system, path, url)
@@ -130,7 +132,7 @@ def _readable(url: str) -> Iterator[None]:
 
 def _list(system: Any, path: str, url: str) -> _Listing:
     """What a path of a file system names."""
-    if is_magic(path):
+    if is_magic(path) and not system.exists(path):
         parts = path.split("/")
         first = next(place for place, part in enumerate(parts) if is_magic(part))
         folder, pattern = "/".join(parts[:first]), tuple(parts[first:])
@@ -180,14 +182,7 @@ def _wanted(listing: _Listing, url: str) -> dict[str, tuple[int, str]]:
         raise InputError(f"{url} names no data file; check the pattern, or name the files")
     if odd := [name for name in sorted(chosen) if not {"", ".", ".."}.isdisjoint(name.split("/"))]:
         raise InputError(f"{url} has '{odd[0]}', which is no name of a file in a folder; rename it")
-    sides = {
-        side
-        for converter in formats.all()
-        for name in chosen
-        for side in converter.side_files(name)
-        if side in files
-    }
-    return {name: files[name] for name in sorted(chosen | sides)}
+    return {name: files[name] for name in sorted(chosen | sides_of(chosen, files))}
 
 
 def _pinned(run: Path, url: str, wanted: dict[str, tuple[int, str]]) -> dict[str, tuple[int, str]]:

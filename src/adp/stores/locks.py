@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from adp_schema.errors import StoreError
+from adp_schema.location import check_local
 
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
@@ -86,7 +87,9 @@ def holding(
 
     Raises:
         StoreError: another run writes there; the message names it.
+        UsageError: the output is a URL.
     """
+    check_local(out)
     place = Path(out).absolute()
     if not set(place.parents).isdisjoint(_held.values()):
         yield

@@ -32,6 +32,7 @@ from adp.stores.stage import StagePart, run_stage
 from adp.version import __version__
 from adp_schema.errors import OutputExistsError
 from adp_schema.journal import GROWING
+from adp_schema.location import check_local
 from adp_schema.manifest import MANIFEST, RUN, Manifest, Shard, write_atomic
 from adp_schema.tables import TABLES
 from adp_schema.unfinished import CALL, PLAN, note_call
@@ -115,9 +116,11 @@ class StagedRun:
 
     Raises:
         OutputExistsError: the output holds a store, or something that is none.
+        UsageError: the output is a URL.
     """
 
     def __init__(self, out: str, key: dict[str, Any], workers: int | None) -> None:
+        check_local(out)
         self.folder = Path(out)
         self.scratch = self.folder / RUN_FOLDER
         self.finished: Manifest | None = None
