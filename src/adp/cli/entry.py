@@ -6,6 +6,7 @@ import gc
 import sys
 
 from adp.cli.process import STOPPED, ignore_interrupts
+from adp.core.threads import let_idle_threads_sleep
 
 
 def run() -> int:
@@ -13,6 +14,7 @@ def run() -> int:
     # Imports make many objects and hardly any garbage, which the collector would look at each time
     # that 700 more are there: a tenth of the CPU that a small command takes.
     gc.set_threshold(50_000)
+    let_idle_threads_sleep()
     try:
         from adp.cli.main import main
 

@@ -5,6 +5,7 @@ They are one executor of stages (`adp.stores.stage`).
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
@@ -12,6 +13,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from adp.core.threads import let_idle_threads_sleep
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
@@ -125,6 +128,7 @@ def _pool(count: int) -> ProcessPoolExecutor:
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
+    let_idle_threads_sleep()
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(count, mp_context=context, initializer=_begin_worker)
 
@@ -159,6 +163,7 @@ def _begin_worker() -> None:
     """Prepare a worker. When its run is killed it ends too, or it would wait for ever."""
     from adp_schema.verification import hash_nothing
 
+    gc.set_threshold(50_000)  # imports make hardly any garbage, see `adp.cli.entry`
     hash_nothing()  # the process that it works for did
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
