@@ -269,7 +269,7 @@ def by_ranges(file):
         ranges = file_pieces.line_ranges(file.place.path, file.place.size)
         first = file.pieces[0]
         file.pieces = [
-            type(first)(first.place, first.source_file, first.framing, start, end, line)
-            for start, end, line in ranges
+            type(first)(first.place, first.source_file, first.framing, start, end)
+            for start, end in ranges
         ]
     return file

@@ -1,6 +1,7 @@
 """Cutting files into the pieces that workers read.
 
-Lines and the rows of Parquet are cut when a run is planned. A large array, a file of documents and
+Lines and the rows of Parquet are cut when a run is planned; lines are counted while it goes, so
+that workers need not wait for it (`with_lines`). A large array, a file of documents and
 a compressed file are one piece in the plan: where their records begin is known only when they are
 read, so they are cut while the run goes (`adp.converters.large_files`).
 """
@@ -12,7 +13,7 @@ from dataclasses import replace
 from typing import BinaryIO
 
 from adp.converters.files.limits import ConvertLimits
-from adp.converters.files.streams import InputPlace
+from adp.converters.files.streams import InputPlace, unreadable
 from adp.converters.framing import GATHERED, ByteRange
 from adp.converters.planned_file import PlannedFile
 from adp.core.input_files import open_file
@@ -25,6 +26,9 @@ RANGE_BYTES = 128 << 20
 """Lines and rows are hashed in ranges of so many bytes. Fingerprints in stores depend on it."""
 EXPANSION = 4
 """What compressed JSON usually grows to, for cutting shards only."""
+
+UNCOUNTED = 0
+"""In place of the number of the first line of a piece."""
 
 _CUT_LATER = frozenset({"json_array", "documents"})
 _CHUNK = 4 << 20
@@ -95,7 +99,7 @@ def shards_of(files: list[PlannedFile]) -> list[list[tuple[int, ByteRange]]]:
 
 
 def line_pieces(whole: ByteRange) -> list[ByteRange]:
-    """The pieces of a file of lines, or of its end.
+    """The pieces of a file of lines, or of its end; `with_lines` says which line each begins with.
 
     Args:
         whole: what is cut.
@@ -104,41 +108,60 @@ def line_pieces(whole: ByteRange) -> list[ByteRange]:
     step = shard_bytes(whole.end - whole.start)
     if whole.end - whole.start <= step:
         return [whole]
-    ranges = line_ranges(path, whole.end, whole.start, whole.first)
-    for number, (start, end, line) in enumerate(ranges):
+    for number, (start, end) in enumerate(line_ranges(path, whole.end, whole.start)):
         # As many pieces of like size as there are whole shards in it; what is over makes no shard.
         count = max(1, -(-(end - start - step // 8) // step))
-        cuts = [(start, end, line)]
+        cuts = [(start, end)]
         if count > 1:
-            cuts = line_ranges(path, end, start, line, -(-(end - start) // count))
+            cuts = line_ranges(path, end, start, -(-(end - start) // count))
         hashed = number if len(cuts) > 1 else -1
         pieces += [
-            replace(whole, start=cut[0], end=cut[1], first=cut[2], hashed=hashed) for cut in cuts
+            replace(whole, start=first, end=last, first=UNCOUNTED, hashed=hashed)
+            for first, last in cuts
         ]
+    pieces[0] = replace(pieces[0], first=whole.first)
     return pieces
 
 
+def with_lines(piece: ByteRange, before: ByteRange | None) -> ByteRange:
+    """A piece of lines with the number of its first line, which takes a reading of the one before.
+
+    Args:
+        piece: the piece.
+        before: the piece of the same file in front of it, with its number.
+
+    Raises:
+        ChangedInputError: the file cannot be read any more.
+    """
+    if piece.first != UNCOUNTED or before is None:
+        return piece
+    try:
+        with open_file(before.place.path) as file:
+            count = _count_newlines(file, before.start, before.end)
+    except OSError as error:
+        raise unreadable(before.place, error) from error
+    return replace(piece, first=before.first + count)
+
+
 def line_ranges(
-    path: str, size: int, start: int = 0, line: int = 1, step: int | None = None
-) -> list[tuple[int, int, int]]:
-    """Ranges of whole lines: (start, end, number of the first line).
+    path: str, size: int, start: int = 0, step: int | None = None
+) -> list[tuple[int, int]]:
+    """Ranges of whole lines: (start, end).
 
     Args:
         path: the file.
         size: where the last one ends.
         start: where the first one begins.
-        line: number of the line there.
         step: bytes of each at least; None takes those of a range that is hashed.
     """
-    cuts: list[tuple[int, int, int]] = []
+    cuts: list[tuple[int, int]] = []
     with open_file(path) as file:
         while start < size:
             end = min(start + (step or RANGE_BYTES), size)
             file.seek(end - 1 if end < size else end)
             if end < size:
                 end = _line_end(file, end)
-            cuts.append((start, end, line))
-            line += _count_newlines(file, start, end)
+            cuts.append((start, end))
             start = end
     return cuts
 

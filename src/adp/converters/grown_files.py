@@ -75,7 +75,7 @@ def read_on(file: PlannedFile, earlier: Sequence[EarlierFile], limits: ConvertLi
 
 def _hashes(file: PlannedFile, start: int, end: int, limits: ConvertLimits) -> list[str]:
     hashes = []
-    for first, last, _ in line_ranges(file.place.path, end, start):
+    for first, last in line_ranges(file.place.path, end, start):
         hasher = hashlib.blake2b(digest_size=16)
         for frame in framing.frames(_piece(file, first, last, 1), limits):
             hasher.update(bytes.fromhex(frame.source_hash()))

@@ -7,10 +7,14 @@ and it gives the same bytes whatever the order in which the shards were made.
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -25,18 +29,29 @@ _COLUMNS = ("trajectory_id", "parent_id", "pair_id", "context_id", "chosen_id", 
 def renumber_repeats(store: Path, results: list[ShardResult]) -> None:
     """Number repeated ids through all shards, in input order.
 
+    Ids are compared by hashes of 8 bytes, so that all fit into memory. Where two hashes are equal
+    by chance, an id gets a number that it did not need, and is still unique.
+
     Args:
         store: folder of the store.
         results: the shards in order; the entries of files that are written again are updated.
     """
-    seen: Counter[str] = Counter()
-    for result in results:
-        counts: Counter[str] = Counter()
+    hashes = [np.frombuffer(b64decode(result.id_hashes), np.uint64) for result in results]
+    repeated = _in_several(hashes)
+    seen: Counter[int] = Counter()
+    for result, here in zip(results, hashes, strict=True):
+        places = np.flatnonzero(np.isin(here, repeated)) if len(repeated) else repeated
+        if not len(places):
+            continue
+        counts: Counter[int] = Counter()
         changed: dict[str, str] = {}
-        for base in result.base_ids:
-            counts[base] += 1
-            if seen[base]:
-                changed[numbered(base, counts[base])] = numbered(base, seen[base] + counts[base])
+        names = _ids(store / result.tables["trajectories"].path)
+        for row, key in zip(places.tolist(), here[places].tolist(), strict=True):
+            counts[key] += 1
+            if seen[key]:
+                name = names[row]
+                base = name.removesuffix(f"#{counts[key]}") if counts[key] > 1 else name
+                changed[name] = numbered(base, seen[key] + counts[key])
         if changed:
             # Without its note a shard is made anew when the run is stopped here, so that no
             # file is renumbered twice.
@@ -44,6 +59,20 @@ def renumber_repeats(store: Path, results: list[ShardResult]) -> None:
             for table in result.tables:
                 _rewrite(store, result, table, changed)
         seen.update(counts)
+
+
+def _in_several(hashes: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+    """The hashes that more than one shard has, sorted."""
+    every = np.concatenate([np.zeros(0, np.uint64), *map(np.unique, hashes)])
+    every.sort()
+    return np.unique(every[1:][every[1:] == every[:-1]])
+
+
+def _ids(path: Path) -> list[str]:
+    """The ids of the trajectories of a shard, in order."""
+    with pq.ParquetFile(path) as file:
+        names: list[str] = file.read(["trajectory_id"], use_threads=False)[0].to_pylist()
+    return names
 
 
 def _rewrite(store: Path, result: ShardResult, table: str, changed: dict[str, str]) -> None:

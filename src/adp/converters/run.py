@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adp.converters.datasets.catalogue import OF_USER
-from adp.converters.file_pieces import expected_bytes, is_cut_later, shard_bytes
+from adp.converters.file_pieces import expected_bytes, is_cut_later, shard_bytes, with_lines
 from adp.converters.files.limits import ConvertLimits
 from adp.converters.files.members import Unpacking
 from adp.converters.fingerprint_cache import FingerprintCache
@@ -255,6 +255,7 @@ def _shards(
     """The shards, and how many bytes on disk each has; a large file is cut while it is read."""
     index, step = 0, shard_bytes(expected_bytes(plan.files))
     folder = run.scratch / "pieces"
+    before: dict[int, ByteRange] = {}
     for shard in plan.shards:
         number, piece = shard[0]
         if is_cut_later(piece):
@@ -263,7 +264,12 @@ def _shards(
                 yield [(number, part)], share
         else:
             index += 1
-            yield shard, sum(_share(plan.files[file], piece) for file, piece in shard)
+            size = sum(_share(plan.files[file], piece) for file, piece in shard)
+            counted = []
+            for file, piece in shard:
+                before = {file: with_lines(piece, before.get(file))}
+                counted.append((file, before[file]))
+            yield counted, size
 
 
 def _share(file: PlannedFile, piece: ByteRange) -> int:

@@ -20,7 +20,7 @@ from adp.converters.framing import ByteRange
 from adp.converters.harbor_trials import join_outcome, taken_apart
 from adp.converters.record_errors import as_record_error
 from adp.converters.registry import formats, stored_name
-from adp.converters.shard_result import PieceResult, ShardResult
+from adp.converters.shard_result import PieceResult, ShardResult, packed_hashes
 from adp.converters.side_contents import SideContents
 from adp.converters.text_calls.apply import TextParser
 from adp.converters.text_calls.by_run import ParserByRun
@@ -157,7 +157,7 @@ class _Worker:
             rows = self.writer.rows.get(table, 0)
             result.tables[table] = place(staged, store, table, self.job.index, rows)
         self.writer.folder.rmdir()
-        result.base_ids = self.builder.base_ids
+        result.id_hashes = packed_hashes(self.builder.base_ids)
         result.datasets = dict(self.datasets)
         result.reasons = dict(self.reasons)
         result.losses = dict(self.losses.counts)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
 from typing import Any, Protocol, TypeVar
 
 from adp_schema.ids import digest
@@ -56,14 +58,24 @@ def range_hashes(pieces: Iterable[PieceResult]) -> list[str]:
     ]
 
 
+def packed_hashes(ids: Iterable[str]) -> str:
+    """Hashes of ids, 8 bytes each, in base64."""
+    data = [blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8) for name in ids]
+    return b64encode(b"".join(item.digest() for item in data)).decode()
+
+
 @dataclass
 class ShardResult:
-    """What became of a shard; kept on disk until the manifest is written."""
+    """What became of a shard; kept on disk until the manifest is written.
+
+    ``id_hashes`` are the hashes of the ids of its trajectories before they were numbered, in
+    order, as `packed_hashes` makes them: all shards together are in memory at the end.
+    """
 
     index: int
     tables: dict[str, Shard] = field(default_factory=dict)
     pieces: list[PieceResult] = field(default_factory=list)
-    base_ids: list[str] = field(default_factory=list)
+    id_hashes: str = ""
     datasets: dict[str, int] = field(default_factory=dict)
     reasons: dict[str, int] = field(default_factory=dict)
     losses: dict[str, int] = field(default_factory=dict)
