@@ -43,7 +43,7 @@ def render(
     from adp_schema.store import Store
 
     load_arrow()
-    load_tokenizer("tiny")  # Loads the libraries, as TRL's are loaded before its clock starts.
+    load_tokenizer(model)  # Loads the libraries, as TRL's are loaded before its clock starts.
     render_options = RenderOptions(chat_template=template(name), **options)
     opened = Store.open(store)
     answer: dict[str, Any] = {}

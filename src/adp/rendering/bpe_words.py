@@ -13,7 +13,8 @@ normalizer that could change ASCII. All else is left to the tokenizers library.
 from __future__ import annotations
 
 import re
-from itertools import chain, filterfalse
+from array import array
+from itertools import filterfalse
 from typing import Any
 
 import numpy as np
@@ -121,8 +122,9 @@ class WordSplitter:
         self._bytes = ByteLevel(add_prefix_space=False, use_regex=False)
         self._model = backend.model
         self._find = pattern.findall
-        self._ids: dict[str, tuple[int, ...]] = {}
-        self._sizes: dict[str, tuple[int, ...]] = {}
+        # Bytes of 32-bit integers: to join them is several times as fast as to go over numbers.
+        self._ids: dict[str, bytes] = {}
+        self._sizes: dict[str, bytes] = {}
         self._characters = 0
 
     @classmethod
@@ -185,11 +187,11 @@ class WordSplitter:
         """
         (mapped, _), *_ = self._bytes.pre_tokenize_str(word)
         tokens = self._model.tokenize(mapped)
-        sizes = tuple(len(token.value) for token in tokens)
+        sizes = [len(token.value) for token in tokens]
         if sum(sizes) != len(word):
             return False
-        self._ids[word] = tuple(token.id for token in tokens)
-        self._sizes[word] = sizes
+        self._ids[word] = array("i", [token.id for token in tokens]).tobytes()
+        self._sizes[word] = array("i", sizes).tobytes()
         self._characters += len(word)
         return True
 
@@ -202,5 +204,5 @@ def _trial() -> str:
     return "".join([*pairs, *words, "".join(f" {pair}x" for pair in pairs)])
 
 
-def _joined(known: dict[str, tuple[int, ...]], words: list[str]) -> Ints:
-    return np.fromiter(chain.from_iterable(map(known.__getitem__, words)), np.int32)
+def _joined(known: dict[str, bytes], words: list[str]) -> Ints:
+    return np.frombuffer(b"".join(map(known.__getitem__, words)), np.int32)
