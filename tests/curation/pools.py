@@ -19,7 +19,7 @@ def open_pool(scratch: Path, *stores: Store, seed: int = 0) -> Iterator[Pool]:
     """A pool of one process over some stores."""
     scratch.mkdir(parents=True, exist_ok=True)
     named = {f"s{index}": store.root for index, store in enumerate(stores)}
-    pool = load(open_inputs(named)).pool(scratch, seed=seed, workers=1)
+    pool = load(open_inputs(named), scratch).pool(scratch, seed=seed, workers=1)
     try:
         yield pool
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -32,7 +33,7 @@ def tasks(
             builder.step({"source": source, **({} if text is None else {"text": text})})
         builder.finish()
     store = write_store(folder, builder)
-    return load(open_inputs({"s": store.root})).rows["task"].to_list()
+    return load(open_inputs({"s": store.root}), Path("none")).rows["task"].to_list()
 
 
 def test_the_same_question_is_the_same_task(tmp_path):
@@ -101,7 +102,7 @@ def test_equal_ids_of_two_inputs_are_told_apart(tmp_path):
         builder.step({"source": "user", "text": name})
         builder.finish()
         stores[name] = write_store(tmp_path / name, builder).root
-    loaded = load(open_inputs(stores))
+    loaded = load(open_inputs(stores), Path("none"))
     assert loaded.rows["trajectory_id"].to_list() == ["d/x", "d/x#2", "d/x#3"]
     assert loaded.rows["input"].to_list() == ["a", "b", "c"]
     assert [seq >> 50 for seq in loaded.rows["seq"]] == [0, 1, 2]
@@ -133,7 +134,7 @@ def test_runs_of_two_policies_at_one_task_have_one_key(tmp_path):
         "first": collected(tmp_path / "first", known, same, other),
         "second": collected(tmp_path / "second", same, known, nameless),
     }
-    keys = load(open_inputs(stores)).rows["task"].to_list()
+    keys = load(open_inputs(stores), Path("none")).rows["task"].to_list()
     assert keys[0] == keys[4] == "math/1"
     assert keys[1] == keys[3]
     assert len(set(keys)) == 4

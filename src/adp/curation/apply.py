@@ -62,9 +62,9 @@ def apply(
         name: store.root if isinstance(store, Store) else os.fspath(store)
         for name, store in stores.items()
     }
-    loaded = load(open_inputs(paths, reserve))
+    inputs = open_inputs(paths, reserve)
     with ScratchFolder("apply") as scratch:
-        pool = loaded.pool(scratch, seed=seed, workers=workers)
+        pool = load(inputs, scratch).pool(scratch, seed=seed, workers=workers)
         missing = [name for name in chosen.needs(checked) if name not in pool.members.columns]
         if missing:
             raise RecipeError(f"the op {op} needs the column {missing[0]}, which is not there")

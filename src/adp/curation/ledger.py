@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from adp.curation import mapped_frames
 from adp.curation.outputs import BUFFER, OutputSelection
 from adp.curation.state import State
 
@@ -32,22 +33,53 @@ def whole_ledger(state: State, chosen: list[OutputSelection]) -> pl.DataFrame:
         state: after the last stage.
         chosen: what the outputs take.
     """
-    text = pl.concat([*state.ledger, _ends(state, chosen)]).with_row_index("place")
-    names = state.named("seq", "input", "trajectory_id")
-    text = text.join(names, on="seq", how="left", maintain_order="left")
-    return text.sort("seq", "stage", "place").select(*LEDGER)
+    seqs = state.rows["seq"].rechunk()
+    inside = state.inside.rechunk().alias("inside")
+    dropped = seqs.is_in(state.dropped().implode()).alias("dropped")
+    rows = pl.DataFrame([seqs, inside, dropped, _taken(seqs, chosen)])
+    last = len(state.report)
+    parts: list[pl.DataFrame] = []
+    size = mapped_frames.MAPPED_ROWS
+    for start in range(0, max(rows.height, 1), size):
+        part = rows.slice(start, size)
+        # Notes may be about branches too, whose numbers lie between those of the main lines.
+        first = part["seq"][0] if start else None
+        behind = rows["seq"][start + size] if start + size < rows.height else None
+        text = pl.concat(
+            [*(_between(note, first, behind) for note in state.ledger), _ends(part, last)]
+        )
+        names = _between(state.named("seq", "input", "trajectory_id"), first, behind)
+        text = text.join(names, on="seq", how="left", maintain_order="left")
+        text = text.sort("seq", "stage", maintain_order=True).select(*LEDGER)
+        path = state.folder / f"ledger-{len(parts):04d}.arrow"
+        parts.append(mapped_frames.mapped(text, path))
+    return pl.concat(parts)
 
 
-def _ends(state: State, chosen: list[OutputSelection]) -> pl.DataFrame:
-    """What became of each trajectory that no stage dropped; and those that only pairs take."""
-    names = pl.concat(
-        [item.entries.select("seq", pl.lit(item.name).alias("out")) for item in chosen]
-    )
-    names = names.filter(pl.col("out") != BUFFER).unique()
-    taken = names.group_by("seq").agg(pl.col("out").sort().str.join(", ").alias("taken"))
-    rows = state.rows.select("seq").with_columns(state.inside.alias("inside"))
-    rows = rows.join(taken, on="seq", how="left", maintain_order="left")
-    rows = rows.with_columns(pl.col("seq").is_in(state.dropped().implode()).alias("dropped"))
+def _between(frame: pl.DataFrame, first: int | None, behind: int | None) -> pl.DataFrame:
+    """The rows from one ``seq`` until before another one; None is no bound."""
+    if first is not None:
+        frame = frame.filter(pl.col("seq") >= first)
+    return frame if behind is None else frame.filter(pl.col("seq") < behind)
+
+
+def _taken(seqs: pl.Series, chosen: list[OutputSelection]) -> pl.Series:
+    """``taken``: the names of the outputs that take each trajectory; null when none does."""
+    outputs = sorted((item for item in chosen if item.name != BUFFER), key=lambda item: item.name)
+    there = [seqs.is_in(item.entries["seq"].implode()) for item in outputs]
+    frame = pl.DataFrame([flag.alias(str(place)) for place, flag in enumerate(there)])
+    names = [pl.when(str(place)).then(pl.lit(item.name)) for place, item in enumerate(outputs)]
+    joined = pl.concat_str(names, separator=", ", ignore_nulls=True)
+    return frame.select(pl.when(pl.any_horizontal("*")).then(joined).alias("taken")).to_series()
+
+
+def _ends(rows: pl.DataFrame, last: int) -> pl.DataFrame:
+    """What became of each trajectory that no stage dropped; and those that only pairs take.
+
+    Args:
+        rows: ``seq``, ``inside``, ``dropped`` and ``taken``.
+        last: number of the selection.
+    """
     words = (
         pl.when(pl.col("inside") & (pl.col("taken") == ""))
         .then(pl.struct(verdict=pl.lit("kept"), reason=pl.lit("it passed every stage")))
@@ -66,7 +98,7 @@ def _ends(state: State, chosen: list[OutputSelection]) -> pl.DataFrame:
         .filter(pl.col("verdict").is_not_null())
         .select(
             "seq",
-            pl.lit(len(state.report), dtype=pl.Int32).alias("stage"),
+            pl.lit(last, dtype=pl.Int32).alias("stage"),
             pl.lit("output").alias("op"),
             "verdict",
             pl.lit(None, dtype=pl.Int32).alias("step"),

@@ -210,7 +210,14 @@ def _named_copies(entries: pl.DataFrame, state: State) -> pl.DataFrame:
     """Give copies ids of their own: ``#2``, ``#3``."""
     if not (entries["copy"] > 0).any():
         return entries
-    taken = set(state.named("trajectory_id")["trajectory_id"])
+    known = state.named("trajectory_id")["trajectory_id"]
+    again = pl.col("copy") > 0
+    numbering = pl.format("{}#{}", "trajectory_id", pl.col("copy") + 1)
+    new = entries.filter(again).select(numbering).to_series()
+    if not new.is_in(known.implode()).any() and not new.is_duplicated().any():
+        named = pl.when(again).then(numbering).otherwise("trajectory_id")
+        return entries.with_columns(named.alias("trajectory_id"))
+    taken = set(known)
     names = []
     for name, copy in entries.select("trajectory_id", "copy").iter_rows():
         if copy:

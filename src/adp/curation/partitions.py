@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 
+import numpy as np
 import polars as pl
 
 from adp.curation.inputs import Input, cached_by_file
-from adp.stores.cutting import cut_runs
+from adp.stores.cutting import cut_places
 from adp_schema import table_frame
 from adp_schema.model import Trajectory
 from adp_schema.reader import ShardReader
@@ -150,29 +150,27 @@ _files = cached_by_file(_StoreFiles)
 
 
 def trajectory_sizes(source: Input) -> pl.DataFrame:
-    """Size of every trajectory that has rows: ``seq``, ``size`` (bytes of text), ``rows``."""
-    parts = []
+    """Size of every trajectory: ``seq``, ``size`` (bytes of text), ``rows``; sorted by ``seq``.
+
+    The files are read one after another, so that memory holds the three columns and no more.
+    """
+    store = source.store
+    seqs = store.scan("trajectories").select("seq").collect()["seq"].sort().to_numpy()
+    sizes, rows = np.zeros(len(seqs), np.int64), np.zeros(len(seqs), np.int64)
     for table, columns in _TEXTS.items():
         size = pl.sum_horizontal(
             pl.col(name).str.len_bytes().fill_null(0).cast(pl.Int64) for name in columns
         )
-        parts.append(
-            source.store.scan(table)
-            .select(pl.col("seq"), size.alias("size"))
-            .group_by("seq")
-            .agg(pl.col("size").sum(), pl.len().cast(pl.Int64).alias("rows"))
-            .collect(engine="streaming")
-        )
-    return (
-        pl.concat(parts)
-        .group_by("seq")
-        .agg(pl.col("size").sum(), pl.col("rows").sum())
-        .select(
-            (pl.col("seq") + source.shift).alias("seq"),
-            (pl.col("size") + _ROW_BYTES * pl.col("rows")).alias("size"),
-            "rows",
-        )
-        .sort("seq")
+        counted = [size.sum().alias("size"), pl.len().alias("rows")]
+        for file in store.files(table):
+            frame = table_frame.scan(table, [file], store.renamed, held=False)
+            part = frame.group_by("seq").agg(counted).collect()
+            places = np.searchsorted(seqs, part["seq"].to_numpy())
+            there = np.append(seqs, -1)[places] == part["seq"].to_numpy()
+            sizes[places[there]] += part["size"].to_numpy()[there]
+            rows[places[there]] += part["rows"].to_numpy()[there]
+    return pl.DataFrame(
+        {"seq": seqs + source.shift, "size": sizes + _ROW_BYTES * rows, "rows": rows}
     )
 
 
@@ -187,11 +185,10 @@ def cut(
         members: file of the ``seq`` that are still in.
         tasks: for each input, the file of the rows of tasks (`Partition.tasks`).
     """
-    rows = sizes.select("seq", "size").iter_rows()
-    limits = [(itemgetter(1), PARTITION_BYTES)]
+    seqs, counts = sizes["seq"].to_numpy(), sizes["size"].to_numpy()
     partitions: list[Partition] = []
-    for run in cut_runs(rows, limits, kind=lambda row: row[0] >> SEQ_SHIFT):
-        first, last = run[0][0], run[-1][0]
+    for start, end in cut_places([(counts, PARTITION_BYTES)], [seqs >> SEQ_SHIFT]):
+        first, last = int(seqs[start]), int(seqs[end - 1])
         source = inputs[first >> SEQ_SHIFT]
         partition = Partition(
             index=len(partitions),
@@ -199,7 +196,7 @@ def cut(
             shift=source.shift,
             first=first,
             last=last,
-            size=sum(size for _, size in run),
+            size=int(counts[start:end].sum()),
             members=members,
             tasks=tasks[source.index],
         )

@@ -32,6 +32,10 @@ from adp_schema.errors import StoreError
 from adp_schema.gate_files import RECORD
 from adp_schema.manifest import write_atomic
 
+_GROUP_ROWS = 50_000
+_SLICE_ROWS = 10 * _GROUP_ROWS
+"""Rows that are Arrow's at a time."""
+
 LINKED = "linked.json"
 """In a folder that only links: what its stores are made from."""
 
@@ -114,6 +118,8 @@ def write_selection(curated: Curated, key: dict[str, Any], folder: Path) -> None
 
 def write_frame(frame: pl.DataFrame, path: Path) -> None:
     """Write a frame so that equal rows make equal bytes."""
-    pq.write_table(
-        as_arrow(frame), path, compression="zstd", compression_level=3, row_group_size=50_000
-    )
+    schema = as_arrow(frame.clear()).schema
+    with pq.ParquetWriter(path, schema, compression="zstd", compression_level=3) as writer:
+        for start in range(0, max(frame.height, 1), _SLICE_ROWS):
+            rows = as_arrow(frame.slice(start, _SLICE_ROWS))
+            writer.write_table(rows, row_group_size=_GROUP_ROWS)

@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 
 from adp.core.progress import Progress, Silent
-from adp.curation import stage_files
+from adp.curation import mapped_frames, stage_files
 from adp.curation.check_plan import check_plan, column_faults, raise_faults
 from adp.curation.inputs import MADE, Input, open_inputs
 from adp.curation.ledger import whole_ledger
@@ -94,10 +94,11 @@ def run(
         # A run that was stopped after its last file was written has nothing left to write.
         if staged is None or staged.finished is not None:
             with ScratchFolder("curate") as folder:
-                return _Stages(recipe, load(inputs), folder, options, report).run()
+                return _Stages(recipe, load(inputs, folder), folder, options, report).run()
         scratch = staged.scratch / "curate"
+        scratch.mkdir(parents=True, exist_ok=True)
         try:
-            curated = _Stages(recipe, load(inputs), scratch, options, report).run()
+            curated = _Stages(recipe, load(inputs, scratch), scratch, options, report).run()
         except AdpError:
             # Nothing that it did is worth keeping: the recipe or its inputs have to be changed.
             staged.drop()
@@ -185,7 +186,6 @@ class _Stages:
     def run(self) -> Curated:
         """Do all stages and the selection."""
         recipe, state = self.recipe, self.state
-        self.scratch.mkdir(parents=True, exist_ok=True)
         if not state.rows.height:
             raise EmptyResultError("the inputs hold no trajectory; nothing was written")
         for number, stage in enumerate(recipe.ops):
@@ -267,9 +267,9 @@ def _call(stage: Stage, pool: Pool) -> tuple[OpResult, pl.DataFrame]:
     """Call the op of a stage."""
     op = OPS.get(stage.op)
     if stage.where is not None:
-        wanted = pool.where(stage.where)["seq"]
+        wanted = pool.members["seq"].is_in(pool.where(stage.where)["seq"].implode())
         pool.close()
-        pool.members = pool.members.filter(pool.members["seq"].is_in(wanted.implode()))
+        pool.members = mapped_frames.filtered(pool.members, wanted, pool.scratch / "where.arrow")
     raise_faults("the recipe", column_faults(stage, op.needs(stage.options), pool.members.columns))
     seen = pool.members.select("seq")
     outcome = op.run(pool, stage.options)

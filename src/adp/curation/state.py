@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from adp.core.progress import Progress, Silent
+from adp.curation import mapped_frames
 from adp.curation.inputs import Input
 from adp.curation.op import OpResult
 from adp.curation.op_columns import RESERVED, taken, twice
@@ -37,6 +38,7 @@ class State:
         buffer_facts: what its next round must know.
         ledger: what was noted: `LEDGER` without the names of the trajectories.
         report: one entry a stage.
+        folder: where frames of very many rows lie (`adp.curation.mapped_frames`).
     """
 
     inputs: list[Input]
@@ -52,6 +54,7 @@ class State:
     buffer_facts: dict[str, Any] = field(default_factory=dict)
     ledger: list[pl.DataFrame] = field(default_factory=list)
     report: list[dict[str, Any]] = field(default_factory=list)
+    folder: Path = field(default_factory=Path)
 
     def pool(
         self,
@@ -63,12 +66,9 @@ class State:
         progress: Progress | None = None,
     ) -> Pool:
         """What the next op sees; the arguments are attributes of `Pool`."""
-        reserve = [source.name for source in self.inputs if source.reserve]
-        # What a stage dropped stays out: each trajectory comes to one end.
-        outside = self.rows.filter(~self.inside & ~self.rows["seq"].is_in(self.dropped().implode()))
         return Pool(
             inputs=self.inputs,
-            members=self.rows.filter(self.inside),
+            members=mapped_frames.filtered(self.rows, self.inside, scratch / "members.arrow"),
             scratch=scratch,
             seed=seed,
             workers=workers,
@@ -77,9 +77,17 @@ class State:
             steps=self.steps,
             weights=self.weights,
             edits=self.edits,
-            waiting=outside.filter(outside["input"].is_in(reserve)),
+            waiting=self._waiting(),
             branches=self.branches,
         )
+
+    def _waiting(self) -> pl.DataFrame:
+        """The trajectories of reserve inputs that are not in. What a stage dropped stays out."""
+        reserve = [source.name for source in self.inputs if source.reserve]
+        if not reserve:
+            return self.rows.clear()
+        outside = ~self.inside & ~self.rows["seq"].is_in(self.dropped().implode())
+        return self.rows.filter(outside & self.rows["input"].is_in(reserve))
 
     def named(self, *columns: str) -> pl.DataFrame:
         """Some columns of all trajectories, the branches after the main lines."""
@@ -110,7 +118,9 @@ class State:
         if outcome.step_columns is not None:
             self._add_step_columns(stage, outcome.step_columns)
         if outcome.splits is not None:
-            self.rows = _updated(self.rows, outcome.splits, "split")
+            path = self.folder / f"split-{len(self.report):02d}.arrow"
+            split = mapped_frames.mapped(_updated(self.rows, outcome.splits, "split"), path)
+            self.rows = self.rows.with_columns(split)
         self._weigh(outcome)
         if outcome.copies is not None:
             self.copies = _over(self.copies, outcome.copies.select("seq", "copies", "stage"))
@@ -147,9 +157,8 @@ class State:
         there = [*self.rows.columns, *RESERVED]
         if (name := twice([*new.values()], there)) is not None:
             raise taken(stage, name)
-        self.rows = self.rows.join(
-            columns.rename(new), on="seq", how="left", maintain_order="left", validate="1:1"
-        )
+        path = self.folder / f"columns-{len(self.report):02d}.arrow"
+        self.rows = mapped_frames.with_columns_by_seq(self.rows, columns.rename(new), path)
 
     def _add_step_columns(self, stage: Stage, columns: pl.DataFrame) -> None:
         keys = ("seq", "step")
@@ -249,10 +258,11 @@ def _ledger_rows(note: pl.DataFrame, number: int, name: str) -> pl.DataFrame:
 
 
 def _updated(rows: pl.DataFrame, given: pl.DataFrame, column: str) -> pl.DataFrame:
-    """Replace the values of a column where new ones are given."""
+    """A column with new values where such are given."""
     new = given.select("seq", pl.col(column).alias("$new"))
-    joined = rows.join(new, on="seq", how="left", maintain_order="left", validate="1:1")
-    return joined.with_columns(pl.coalesce("$new", column).alias(column)).drop("$new")
+    text = rows.select("seq", column)
+    text = text.join(new, on="seq", how="left", maintain_order="left", validate="1:1")
+    return text.select(pl.coalesce("$new", column).alias(column))
 
 
 def _over(old: pl.DataFrame | None, new: pl.DataFrame) -> pl.DataFrame:

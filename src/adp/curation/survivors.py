@@ -37,16 +37,24 @@ def keep_columns(keep: Sequence[str]) -> list[str]:
     return [column for column in columns if column != "tokens"]
 
 
-def in_order(members: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:
+def in_order(
+    members: pl.DataFrame, keep: Sequence[str], columns: Sequence[str] | None = None
+) -> pl.DataFrame:
     """The trajectories in the order in which they would stay, the best one first.
 
     Args:
         members: `Pool.members`.
         keep: a checked option ``keep``.
+        columns: what is needed of them; None takes all columns.
 
     Raises:
         RecipeError: a column has no order.
     """
+    return members.select(columns or members.columns)[places_in_order(members, keep)]
+
+
+def places_in_order(members: pl.DataFrame, keep: Sequence[str]) -> pl.Series:
+    """The places of the trajectories in the order in which they would stay; see `in_order`."""
     keys, down = [], []
     for entry in keep:
         column, _, way = entry.partition(" ")
@@ -59,4 +67,8 @@ def in_order(members: pl.DataFrame, keep: Sequence[str]) -> pl.DataFrame:
         keys.append(key.fill_nan(None) if kind.is_float() else key)
         down.append(way == "desc")
     ends = [pl.col("trajectory_id"), pl.col("seq")]
-    return members.sort([*keys, *ends], descending=[*down, False, False], nulls_last=True)
+    named = [key.alias(f"$key{place}") for place, key in enumerate(keys)]
+    sort_keys = members.select(*named, *ends)
+    ways = [*down, False, False]
+    order = pl.arg_sort_by(sort_keys.columns, descending=ways, nulls_last=True)
+    return sort_keys.select(order).to_series()

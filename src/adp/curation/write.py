@@ -5,9 +5,9 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,7 +18,7 @@ from adp.curation.outputs import BUFFER, OutputSelection
 from adp.curation.record import write_frame
 from adp.curation.write_shard import InputStore, Lookups, ShardJob, write_shard
 from adp.stores import shards
-from adp.stores.cutting import count_one, cut_runs
+from adp.stores.cutting import cut_places
 from adp.stores.merge import with_prefix
 from adp.stores.staged import StagedRun, WrittenShard, counted, tables_of
 from adp.stores.tasks import task_index
@@ -244,10 +244,11 @@ def cut_shards(entries: pl.DataFrame) -> list[tuple[int, int, int]]:
 
     A shard holds entries of one stage and one copy, so their ``seq`` go upwards.
     """
-    rows = entries.select("position", "stage", "copy", "size").iter_rows()
+    sizes = entries["size"].to_numpy()
+    limits = [(sizes, SHARD_BYTES), (np.ones(len(sizes), np.int64), SHARD_ROWS)]
+    kinds = [entries["stage"].to_numpy(), entries["copy"].to_numpy()]
+    positions = entries["position"].to_numpy()
     return [
-        (run[0][0], run[-1][0], sum(row[3] for row in run))
-        for run in cut_runs(
-            rows, [(itemgetter(3), SHARD_BYTES), (count_one, SHARD_ROWS)], kind=itemgetter(1, 2)
-        )
+        (int(positions[start]), int(positions[end - 1]), int(sizes[start:end].sum()))
+        for start, end in cut_places(limits, kinds)
     ]

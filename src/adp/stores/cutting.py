@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 Item = TypeVar("Item")
 
 
@@ -40,3 +42,32 @@ def cut_runs(
         sums = after
     if run:
         yield run
+
+
+def cut_places(
+    limits: Sequence[tuple[np.ndarray[Any, Any], int]], kinds: Sequence[np.ndarray[Any, Any]] = ()
+) -> list[tuple[int, int]]:
+    """Cut a sequence that is held in columns into runs, as `cut_runs` does.
+
+    Args:
+        limits: what each item counts, and the most that the sum over a run may be.
+        kinds: what all items of a run have in common, a column each.
+
+    Returns:
+        First place of each run, and the one behind its last.
+    """
+    count = len(limits[0][0])
+    changes = [np.flatnonzero(kind[1:] != kind[:-1]) + 1 for kind in kinds]
+    bounds = np.unique(np.concatenate([np.array([count]), *changes]))
+    sums = [(np.cumsum(sizes, dtype=np.int64), most) for sizes, most in limits]
+    runs = []
+    start = 0
+    while start < count:
+        end = int(bounds[np.searchsorted(bounds, start, "right")])
+        for total, most in sums:
+            before = int(total[start - 1]) if start else 0
+            end = min(end, int(np.searchsorted(total, before + most, "right")))
+        end = max(end, start + 1)
+        runs.append((start, end))
+        start = end
+    return runs

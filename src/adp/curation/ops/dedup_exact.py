@@ -59,25 +59,28 @@ def run(pool: Pool, options: DedupExact) -> OpResult:
     if not keys.width:
         keys = pl.DataFrame(schema={"seq": pl.Int64, "key": pl.String})
     known = keys.filter(pl.col("key").is_not_null())
-    ordered = in_order(pool.members, options.keep).select("seq", "trajectory_id")
-    ordered = ordered.join(known, on="seq", how="left", maintain_order="left")
-    alone = pl.col("key").is_null()
-    columns = ordered.select(
+    repeated = known.filter(pl.col("key").is_duplicated())
+    names = pool.members.select("seq", "trajectory_id")
+    ordered = in_order(
+        pool.members.join(repeated, on="seq", how="semi"), options.keep, ("seq", "trajectory_id")
+    ).join(repeated, on="seq", how="left", maintain_order="left")
+    groups = ordered.select(
         "seq",
-        "trajectory_id",
-        pl.when(alone).then("trajectory_id")
-        .otherwise(pl.col("trajectory_id").first().over("key")).alias("exact_cluster"),
-        pl.when(alone).then(1).otherwise(pl.len().over("key"))
-        .cast(pl.Int64).alias("exact_cluster_size"),
-    ).sort("seq")  # fmt: skip
+        exact_cluster=pl.col("trajectory_id").first().over("key"),
+        exact_cluster_size=pl.len().over("key").cast(pl.Int64),
+    )
+    columns = names.join(groups, on="seq", how="left", maintain_order="left").with_columns(
+        pl.col("exact_cluster").fill_null(pl.col("trajectory_id")),
+        pl.col("exact_cluster_size").fill_null(1),
+    )
     gone = columns.filter(pl.col("trajectory_id") != pl.col("exact_cluster"))
-    sizes = columns.filter(pl.col("trajectory_id") == pl.col("exact_cluster"))["exact_cluster_size"]
+    sizes = ordered.group_by("key").len()["len"]
     summary = {
         "compared": known.height,
         "not_compared": len(pool) - known.height,
-        "groups": int((sizes > 1).sum()),
+        "groups": len(sizes),
         "duplicates": gone.height,
-        "largest_group": _most(sizes),
+        "largest_group": _most(sizes) or min(len(pool), 1),
     }
     return OpResult(
         columns=columns.drop("trajectory_id"),

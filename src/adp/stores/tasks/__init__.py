@@ -61,7 +61,7 @@ class TaskIndex:
     def tasks(self) -> dict[TaskKey, Task]:
         """All tasks that have an id; of several rows for one task the first."""
         tasks: dict[TaskKey, Task] = {}
-        for key, task in zip(self._read[1], self._models, strict=True):
+        for key, task in zip(self._read[0], self._models, strict=True):
             if key is not None:
                 tasks.setdefault(key, task)
         return tasks
@@ -69,13 +69,13 @@ class TaskIndex:
     @property
     def rows(self) -> pl.DataFrame:
         """The row of each trajectory that has one, as `adp.stores.tasks.rows.assign` gives it."""
-        return self._read[0]
+        return self._frames[1]
 
     @cached_property
     def by_trajectory(self) -> dict[str, TrajectoryTask]:
         """The task of each trajectory, by the id of the trajectory."""
-        frame, keys, places = self._read
-        rows = dict(frame.select("seq", "row").iter_rows())
+        keys, places = self._read
+        rows = dict(self.rows.select("seq", "row").iter_rows())
         tasks = {}
         for home in places:
             row = rows.get(home.seq)
@@ -95,15 +95,24 @@ class TaskIndex:
         return self._store.scan("tasks").select(content.alias("says")).collect()["says"]
 
     @cached_property
-    def _read(self) -> tuple[pl.DataFrame, list[TaskKey | None], list[Home]]:
-        """`rows`, the key of each row of the table of tasks, and where trajectories come from."""
-        trajectories = self._store.scan("trajectories").select(HOME_COLUMNS).collect()
+    def _frames(self) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The table of tasks, and `rows`."""
         table = self._store.scan("tasks").select(ROW_COLUMNS).collect().with_row_index("row")
         table = table.with_columns(pl.col("row").cast(pl.Int64))
+        # Without any task there is nothing to look for, and trajectories may be very many.
+        scan = self._store.scan("trajectories")
+        trajectories = (scan if table.height else scan.head(0)).select(HOME_COLUMNS).collect()
         frame = homes(trajectories)
         owners = frame.join(table, on="seq", how="semi")
-        rows = assign(frame, table, owners, shard_starts(self._store, trajectories["seq"]))
-        frame = frame.with_columns(trajectories["trajectory_id"])
+        starts = shard_starts(self._store, trajectories["seq"])
+        return table, assign(frame, table, owners, starts)
+
+    @cached_property
+    def _read(self) -> tuple[list[TaskKey | None], list[Home]]:
+        """The key of each row of the table of tasks, and where trajectories come from."""
+        table = self._frames[0]
+        trajectories = self._store.scan("trajectories").select(HOME_COLUMNS).collect()
+        frame = homes(trajectories).with_columns(trajectories["trajectory_id"])
         names = ("seq", "trajectory_id", "home_set", "home_env", "task_id", "rollout")
         places = [
             Home(seq, str(name), dataset, environment, task_id, rollout=rollout)
@@ -116,7 +125,7 @@ class TaskIndex:
             else at.get(seq, NOWHERE).key(task_id, dataset, environment, asked_hash(*asks))
             for seq, task_id, dataset, environment, *asks in table.select(ROW_COLUMNS).iter_rows()
         ]
-        return rows, keys, places
+        return keys, places
 
     @cached_property
     def _models(self) -> list[Task]:

@@ -107,7 +107,8 @@ class CoresetSelector:
         if not count:
             return np.zeros((0, 0))
         with store_of(samples) as given, ScratchFolder("diversity") as scratch:
-            pool = load(open_inputs({"samples": given.store.root})).pool(scratch, workers=1)
+            inputs = open_inputs({"samples": given.store.root})
+            pool = load(inputs, scratch).pool(scratch, workers=1)
             try:
                 shares = TokenShares(pool.map(features, True, name="sage"))
             finally:

@@ -36,7 +36,7 @@ def store(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def loaded(store):
-    return load(open_inputs({"store": store.root}))
+    return load(open_inputs({"store": store.root}), Path("none"))
 
 
 def mixed(loaded, scratch, seed=0, **options):
@@ -240,7 +240,7 @@ def test_groups_may_be_an_expression_and_null(tmp_path):
 def test_tokens_are_estimated_where_nobody_counted(tmp_path):
     store = write_runs(tmp_path / "s", [run("a", text="x" * 1000), run("b", text=None)])
     outcome = apply("mix", store, method="balanced", tokens=10**6)
-    sizes = load(open_inputs({"s": store.root})).rows["size"].to_list()
+    sizes = load(open_inputs({"s": store.root}), Path("none")).rows["size"].to_list()
     assert outcome.summary["tokens"] == sum(max(-(-size // 4), 1) for size in sizes)
 
 
@@ -424,7 +424,7 @@ def test_what_small_groups_leave_is_given_out(tmp_path):
     """Each of many groups alone has a budget too small for a trajectory."""
     runs = [run(f"r{n}", dataset=f"d{n}", text="x" * (100 + n)) for n in range(40)]
     store = write_runs(tmp_path / "s", runs)
-    sizes = load(open_inputs({"s": store.root})).rows["size"]
+    sizes = load(open_inputs({"s": store.root}), Path("none")).rows["size"]
     outcome = apply("mix", store, method="balanced", tokens=sizes.sum() // 8)
     smallest = -(-sizes.min() // 4)
     assert outcome.copies["copies"].max() == 1

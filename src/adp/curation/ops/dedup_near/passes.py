@@ -24,7 +24,7 @@ from adp.curation.ops.dedup_near.shingle_files import (
 from adp.curation.ops.dedup_near.stars import Documents, stars
 from adp.curation.partitions import Partition
 from adp.curation.pool import Pool
-from adp.curation.survivors import in_order
+from adp.curation.survivors import places_in_order
 from adp.curation.texts.shingles import shingles
 from adp.curation.texts.views import views, wanted_kinds
 from adp_schema.ids import digest
@@ -137,18 +137,19 @@ def find(pool: Pool, options: DedupNear) -> OpResult:
     else:
         kept = pl.lit(0, pl.Int64).alias("kept")
         documents = documents.with_columns(kept, pl.lit(None, pl.String).alias("text"))
-    order = in_order(pool.members, options.keep).with_row_index("rank")
-    documents = documents.join(_with_task(order, options), on="seq", maintain_order="left")
+    shingle_count, kept_count = int(documents["shingles"].sum()), int(documents["kept"].sum())
+    documents = documents.select("seq", "partition", "kept", "text")
+    documents = documents.with_columns(_ranks(pool.members, documents["seq"], options))
     near, candidates = _near(pool, documents, plan, indexes, options.threshold)
     equal = _equal(documents.filter(pl.col("kept") < plan.least))
-    columns = _columns_of(order, pl.concat([near, equal]))
+    columns = _columns_of(pool.members, pl.concat([near, equal]))
     summary = {
         "documents": documents.height,
         "compared": documents.filter(pl.col("kept") >= plan.least).height,
         "common_shingles": common,
         "common_above": limit,
-        "shingles": int(documents["shingles"].sum()),
-        "shingles_kept": int(documents["kept"].sum()),
+        "shingles": shingle_count,
+        "shingles_kept": kept_count,
         "candidates": candidates,
         "bands": bands,
         "rows": rows,
@@ -175,36 +176,48 @@ def _save_common(
     counted = documents.select(
         "partition", (pl.col("same").is_first_distinct() & (pl.col("shingles") > 0)).alias("first")
     )
-    for index in indexes:
-        firsts = counted.filter(pl.col("partition") == index)["first"]
-        files.save("counted", index, firsts.to_numpy())
+    for index, firsts in zip(indexes, _by_partition(counted, "first", indexes), strict=True):
+        files.save("counted", index, firsts)
     limit = max(options.common * int(counted["first"].sum()), options.common_least)
     common = common_shingles(files, indexes, limit)
     files.save("common", 0, common)
     return limit, len(common)
 
 
-def _with_task(order: pl.DataFrame, options: DedupNear) -> pl.DataFrame:
-    """``seq``, ``rank``, ``same_task``: a number for the task; null compares with all."""
-    if options.attempts == "together":
-        return order.select("seq", "rank", pl.lit(None, pl.Int64).alias("same_task"))
-    task = pl.col("task").rank("dense").cast(pl.Int64)
-    named = pl.when(pl.col("task_id").is_not_null()).then(task)
-    return order.select("seq", "rank", named.alias("same_task"))
+def _by_partition(rows: pl.DataFrame, column: str, indexes: Sequence[int]) -> list[Numbers]:
+    """The values of a column in each partition; the rows stand in the order of these."""
+    partition = rows["partition"].to_numpy()
+    starts = np.searchsorted(partition, indexes, "left")
+    ends = np.searchsorted(partition, indexes, "right")
+    values = rows[column].to_numpy()
+    return [values[start:end] for start, end in zip(starts, ends, strict=True)]
+
+
+def _ranks(members: pl.DataFrame, seqs: pl.Series, options: DedupNear) -> list[pl.Series]:
+    """Of some members, ``rank``, from the best one, and ``same_task``: a hash of the task.
+
+    Where the hash is null, a trajectory is compared with all.
+    """
+    places = places_in_order(members, options.keep).to_numpy()
+    ranks = np.empty(len(places), np.uint32)
+    ranks[places] = np.arange(len(places), dtype=np.uint32)
+    chosen = np.searchsorted(members["seq"].to_numpy(), seqs.to_numpy())
+    same = pl.lit(None, pl.Int64)
+    if options.attempts != "together":
+        named = pl.col("task").hash().reinterpret(signed=True)
+        same = pl.when(pl.col("task_id").is_not_null()).then(named)
+    tasks = members.select("seq", same_task=same)["same_task"]
+    return [pl.Series("rank", ranks[chosen]), tasks.gather(chosen)]
 
 
 def _near(
     pool: Pool, documents: pl.DataFrame, plan: _Plan, indexes: Sequence[int], threshold: float
 ) -> tuple[pl.DataFrame, int]:
     """``seq``, ``anchor`` (a seq), ``jaccard`` of near duplicates; and the pairs compared."""
-    chosen = (
-        documents.with_row_index("place")
-        .filter(pl.col("kept") >= plan.least)
-        .with_row_index("sketch")
-        .sort("rank")
-    )
-    sizes = [documents.filter(pl.col("partition") == index)["kept"].to_numpy() for index in indexes]
-    columns = chosen["sketch"].to_numpy()
+    sizes = _by_partition(documents, "kept", indexes)
+    enough = np.flatnonzero(documents["kept"].to_numpy() >= plan.least)
+    columns = np.argsort(documents["rank"].to_numpy()[enough])
+    place = enough[columns]
     ranks = np.empty(len(columns), np.uint32)
     ranks[columns] = np.arange(len(columns), dtype=np.uint32)
     match = shared_bands(pool, plan.files, indexes, ranks, plan.bands)
@@ -212,17 +225,17 @@ def _near(
     shingle_reader = ShingleReader(plan.files, indexes, sizes)
     try:
         compared = Documents(
-            place=chosen["place"].to_numpy(),
+            place=place,
             candidates=candidates,
             sketch=sketches_of(plan.files, indexes, columns[candidates]),
-            task=chosen["same_task"].fill_null(-1).to_numpy(),
+            task=documents["same_task"].fill_null(-1).to_numpy()[place],
             reader=shingle_reader,
             threshold=threshold,
         )
         result = stars(compared, match)
     finally:
         shingle_reader.close()
-    seq = chosen["seq"].to_numpy()
+    seq = documents["seq"].to_numpy()[place]
     gone = np.flatnonzero(result.anchor != np.arange(len(seq)))
     frame = pl.DataFrame(
         {
@@ -252,16 +265,36 @@ def _equal(documents: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _columns_of(order: pl.DataFrame, gone: pl.DataFrame) -> pl.DataFrame:
+def _columns_of(members: pl.DataFrame, gone: pl.DataFrame) -> pl.DataFrame:
     """The columns of the op for all members, with ``reason`` of those that are not anchors."""
-    names = order.select(pl.col("seq").alias("anchor"), near_cluster="trajectory_id")
+    sizes = gone.group_by("anchor").agg((pl.len() + 1).cast(pl.Int64).alias("size"))
+    ids = members.select("seq", "trajectory_id").filter(
+        pl.col("seq").is_in(sizes["anchor"].implode())
+    )
+    names = sizes.join(ids.rename({"seq": "anchor"}), on="anchor", how="left")
+    clusters = pl.concat(
+        [
+            gone.select("seq", "anchor", "near_jaccard", "reason"),
+            sizes.select(
+                pl.col("anchor").alias("seq"),
+                "anchor",
+                near_jaccard=pl.lit(None, pl.Float64),
+                reason=pl.lit(None, pl.String),
+            ),
+        ]
+    ).join(names, on="anchor", how="left")
     return (
-        order.select("seq", "dataset")
-        .join(gone, on="seq", how="left", maintain_order="left")
-        .with_columns(pl.coalesce("anchor", "seq").alias("anchor"))
-        .join(names, on="anchor", how="left", maintain_order="left")
-        .with_columns(pl.len().over("anchor").cast(pl.Int64).alias("near_cluster_size"))
-        .sort("seq")
+        members.select("seq", "dataset", "trajectory_id")
+        .join(clusters, on="seq", how="left", maintain_order="left", suffix="_of_anchor")
+        .select(
+            "seq",
+            "dataset",
+            "near_jaccard",
+            "reason",
+            pl.coalesce("anchor", "seq").alias("anchor"),
+            near_cluster=pl.coalesce("trajectory_id_of_anchor", "trajectory_id"),
+            near_cluster_size=pl.col("size").fill_null(1),
+        )
     )
 
 
@@ -272,12 +305,12 @@ def _outcome(
     pool: Pool, options: DedupNear, columns: pl.DataFrame, summary: dict[str, Any]
 ) -> OpResult:
     gone = columns.filter(pl.col("reason").is_not_null())
-    sizes = columns["near_cluster_size"].to_list()
+    largest = columns["near_cluster_size"].max()
     summary |= {
         "duplicates": gone.height,
         "of_equal_short_text": gone.filter(pl.col("reason") == EQUAL).height,
         "clusters": gone["anchor"].n_unique(),
-        "largest_cluster": max(sizes, default=0),
+        "largest_cluster": largest if isinstance(largest, int) else 0,
     }
     lines = [
         f"{gone.height:,} of {len(pool):,} trajectories are near duplicates of one that stays; "

@@ -118,10 +118,10 @@ def run(pool: Pool, options: Split) -> OpResult:
     """Split, and look for leaks."""
     groups = _groups(pool, options)
     rows = groups.assigned()
-    units = rows.unique(["task", "group", "split"], keep="first", maintain_order=True)
-    units = units.with_row_index("unit").with_columns(pl.col("unit").cast(pl.Int64))
-    leaks, leaks_left, compared = None, 0, 0
+    units, leaks, leaks_left, compared = rows.clear(), None, 0, 0
     if options.leakage != "off":
+        units = rows.unique(["task", "group", "split"], keep="first", maintain_order=True)
+        units = units.with_row_index("unit").with_columns(pl.col("unit").cast(pl.Int64))
         near = _near(pool, units, options)
         compared = int(near.compared.sum())
         leaks = _leaks(near, units, options)
@@ -137,13 +137,17 @@ def run(pool: Pool, options: Split) -> OpResult:
 
 def _groups(pool: Pool, options: Split) -> _Groups:
     by = pl.col(options.by).cast(pl.String)
-    key = pl.when(by.is_null()).then("trajectory:" + pl.col("trajectory_id")).otherwise(by)
+    key = by
+    if pool.members[options.by].null_count():
+        key = pl.when(by.is_null()).then("trajectory:" + pl.col("trajectory_id")).otherwise(by)
     existing = pl.col("split") if options.keep_existing else pl.lit(None, pl.String)
     if options.without_calls is not None:
         callers = pool.query("SELECT DISTINCT seq FROM tool_calls JOIN members USING (seq)")["seq"]
         has_call = pl.col("seq").is_in(callers.implode())
         existing = pl.when(has_call).then(existing).otherwise(pl.lit(options.without_calls))
-    task = pl.coalesce("task", "trajectory:" + pl.col("trajectory_id"))
+    task = pl.col("task")
+    if pool.members["task"].null_count():
+        task = pl.coalesce("task", "trajectory:" + pl.col("trajectory_id"))
     rows = pool.members.sort("seq").select(
         "seq", "trajectory_id", task.alias("task"), existing.alias("own"), key.alias("key")
     )
@@ -151,10 +155,9 @@ def _groups(pool: Pool, options: Split) -> _Groups:
     names = names.with_columns(pl.col("group").cast(pl.Int64))
     rows = rows.join(names, on="key", how="left", maintain_order="left").drop("key")
     kept: dict[int, set[str]] = {}
-    for group, split in rows.select("group", "own").iter_rows():
-        if split is not None:
-            kept.setdefault(group, set()).add(split)
-    spots = [spot(options.salt, name) for name in names["key"].to_list()]
+    for group, split in rows.filter(pl.col("own").is_not_null()).select("group", "own").iter_rows():
+        kept.setdefault(group, set()).add(split)
+    spots = [spot(options.salt, name) for name in names["key"]]
     agreed = {group: next(iter(splits)) for group, splits in kept.items() if len(splits) == 1}
     splits = [
         agreed.get(group) or split_of(place, options.shares) for group, place in enumerate(spots)
@@ -206,7 +209,8 @@ class _SplitOutcome:
                 outcome.dropped = gone.select("seq", "reason", "evidence")
             else:
                 outcome.events = self._events(nearest)
-        self._report(outcome, self.rows.join(gone, on="seq", how="anti"), gone.height, nearest)
+        left = self.rows.join(gone, on="seq", how="anti") if gone.height else self.rows
+        self._report(outcome, left, gone.height, nearest)
         return outcome
 
     def _nearest(self) -> pl.DataFrame:
@@ -260,7 +264,8 @@ class _SplitOutcome:
         total = sum(options.shares.values())
         requested = {name: round(share / total, 4) for name, share in options.shares.items()}
         trajectories = dict.fromkeys(options.shares, 0) | _counted(left)
-        tasks = dict.fromkeys(options.shares, 0) | _counted(left.unique(["task", "split"]))
+        counted_tasks = left.group_by("split").agg(pl.col("task").n_unique()).sort("split")
+        tasks = dict.fromkeys(options.shares, 0) | dict(counted_tasks.iter_rows())
         summary: dict[str, Any] = {
             "requested": requested,
             "tasks": tasks,
