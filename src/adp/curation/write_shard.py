@@ -113,8 +113,7 @@ class _Shard:
 
     def __init__(self, job: ShardJob) -> None:
         self._job = job
-        entries = pq.read_table(job.entries).slice(job.first, job.last - job.first + 1)
-        self._entries = entries.combine_chunks()
+        self._entries = _entries_of(job.entries, job.first, job.last)
         self.counts: dict[str, Counter[str]] = {
             name: Counter() for name in ("datasets", "losses", "files")
         }
@@ -256,6 +255,16 @@ class _Shard:
             results.append(hung(rows, seqs, names))
         full = pa.concat_tables(results).combine_chunks()
         return full.take(pc.sort_indices(full, [("seq", "ascending"), ("media_id", "ascending")]))
+
+
+def _entries_of(path: str, first: int, last: int) -> pa.Table:
+    """The entries at some positions; an entry stands in the row of its position."""
+    with pq.ParquetFile(path) as file:
+        sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+        starts = np.cumsum([0, *sizes])
+        begin, end = np.searchsorted(starts, [first, last], "right") - 1
+        rows = file.read_row_groups(range(begin, end + 1), use_threads=False)
+    return rows.slice(first - int(starts[begin]), last - first + 1).combine_chunks()
 
 
 @cached_by_file
