@@ -18,7 +18,9 @@ from adp_schema.tables import TABLES
 
 
 class StoreRows:
-    """The rows of a store, read row group by row group; the last groups are kept.
+    """The rows of a store, read row group by row group.
+
+    The last groups are kept, and files are open while what is asked for is near.
 
     Args:
         root: path or URL of the store.
@@ -48,6 +50,10 @@ class StoreRows:
         first, last = seqs[0].as_py(), seqs[-1].as_py()
         values = seqs.to_numpy()
         for number, reader in enumerate(self._readers):
+            shard = reader.ranges("trajectories")
+            if not shard or shard[0][0] > last or shard[-1][1] < first:
+                reader.close()  # footers of very many open files take a gigabyte
+                continue
             for index, (low, high) in enumerate(reader.ranges(table)):
                 if low > last or high < first:
                     continue
