@@ -45,6 +45,7 @@ def big_runs(count: int, seed: int = 7) -> Iterator[str]:
     pool = sentences(max(2_000, int(count * SENTENCES_PER_RUN)), draw)
     choose, chance = draw.choices, draw.random
     texts: tuple[str, ...] = ()
+    like, error = 0, False
     for number in range(count):
         kind = number % 100
         if kind in (33, 66, 99):
@@ -58,14 +59,15 @@ def big_runs(count: int, seed: int = 7) -> Iterator[str]:
                 texts = (texts[0], *choose(pool, k=8))
             else:
                 texts = tuple(choose(pool, k=9))
+            like, error = number, chance() < 0.1  # what repeats a run calls the same tools
         ask, think, query, result, more, again, answer, end, last = texts
         success = chance() < 0.6
         yield _RUN % (
             *(number, task, MODELS[number % 3], "true" if success else "false"),
             round(chance(), 3),
-            *(ask, think, TOOLS[number % 4], query),
-            *(f"Error: {result}" if chance() < 0.1 else result, more),
-            *(TOOLS[number * 7 % 4], again, f"{answer} {end}", last),
+            *(ask, think, TOOLS[like % 4], query),
+            *(f"Error: {result}" if error else result, more),
+            *(TOOLS[like * 7 % 4], again, f"{answer} {end}", last),
         )
 
 
