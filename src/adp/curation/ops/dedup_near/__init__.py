@@ -44,8 +44,8 @@ OP = Op(
     title="Of trajectories in which the agent says and does nearly the same, keep one.",
     options=DedupNear,
     run=find,
-    cost="Reads the compared texts once, and writes 16 bytes a word and 300 a trajectory for the time "
-    "of the run; memory for about 150 bytes a trajectory.",
+    cost="Reads the compared texts once, and writes 16 bytes a word and 300 a trajectory for the "
+    "time of the run; memory for about 150 bytes a trajectory.",
     source='MinHash and banding: Broder 1997, "On the resemblance and containment of documents"; '
     "Leskovec, Rajaraman and Ullman, Mining of Massive Datasets, chapter 3. Anchored clusters "
     "with verified pairs instead of connected components.",
