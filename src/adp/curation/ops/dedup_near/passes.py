@@ -194,7 +194,7 @@ def _by_partition(rows: pl.DataFrame, column: str, indexes: Sequence[int]) -> li
 
 
 def _ranks(members: pl.DataFrame, seqs: pl.Series, options: DedupNear) -> list[pl.Series]:
-    """Of some members, ``rank``, from the best one, and ``same_task``: a hash of the task.
+    """Of some members, ``rank``, from the best one, and ``same_task``: a hash of the task, from 0.
 
     Where the hash is null, a trajectory is compared with all.
     """
@@ -204,7 +204,7 @@ def _ranks(members: pl.DataFrame, seqs: pl.Series, options: DedupNear) -> list[p
     chosen = np.searchsorted(members["seq"].to_numpy(), seqs.to_numpy())
     same = pl.lit(None, pl.Int64)
     if options.attempts != "together":
-        named = pl.col("task").hash().reinterpret(signed=True)
+        named = (pl.col("task").hash() // 2).cast(pl.Int64)  # never negative
         same = pl.when(pl.col("task_id").is_not_null()).then(named)
     tasks = members.select("seq", same_task=same)["same_task"]
     return [pl.Series("rank", ranks[chosen]), tasks.gather(chosen)]
