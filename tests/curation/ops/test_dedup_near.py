@@ -232,6 +232,19 @@ def test_clusters_are_stars(
         assert clusters == {names[cluster[0]]: sorted(cluster) for cluster in expected}
 
 
+def test_attempts_are_not_compared_whatever_their_task(tmp_path: Path) -> None:
+    """With 30 tasks each: what stands for a task must not depend on its name."""
+    words = [[f"w{task}x{number}" for number in range(60)] for task in range(30)]
+    documents = [([said], f"task-{task}", None) for task, said in enumerate(words)] * 2
+    store = _write(tmp_path / "store", documents)
+    alone = apply("dedup_near", store, alarm="warn")
+    assert alone.dropped is not None
+    assert alone.dropped.height == 0
+    together = apply("dedup_near", store, attempts="together", alarm="warn")
+    assert together.dropped is not None
+    assert together.dropped.height == 30
+
+
 def _same(op_result: OpResult, other: OpResult) -> None:
     assert op_result.columns is not None
     assert other.columns is not None
