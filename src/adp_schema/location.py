@@ -19,7 +19,6 @@ _PAGE = re.compile(
     r"(?:/(?:tree|blob|resolve)/(?P<rest>[^?#]+))?(?:[/?#].*)?"
 )
 
-
 INDEX_SUFFIX = ".index"
 """What the folder of the index of a store is called, after the name of the store."""
 
@@ -59,8 +58,9 @@ def check_local(out: str | os.PathLike[str]) -> None:
     """
     text = os.fspath(out)
     if _URL.match(text) and not Path(text.partition("/")[0]).exists():
+        url = re.sub(":/+", "://", text, count=1)
         raise UsageError(
-            f"{text} is a URL, and this is written to a file or folder of this machine; "
+            f"{url} is a URL, and this is written to a file or folder of this machine; "
             "choose a local -o, and copy it there"
         )
 

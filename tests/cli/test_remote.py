@@ -55,5 +55,5 @@ def test_other_outputs_are_no_urls(
         *("store" if word == "STORE" else word for word in words), "-o", "s3://team/x.csv"
     )
     assert refused.code == 2
-    assert "is a URL" in refused.err
+    assert "s3://team/x.csv is a URL" in refused.err
     assert sorted(tmp_path.iterdir()) == before

@@ -273,3 +273,21 @@ def by_ranges(file):
             for start, end in ranges
         ]
     return file
+
+
+def test_each_piece_of_lines_knows_its_first_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(file_pieces, "RANGE_BYTES", 90)
+    monkeypatch.setattr(file_pieces, "SHARD_BYTES", 30)
+    monkeypatch.setattr(file_pieces, "LEAST_BYTES", 30)
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"".join(b"%d\n" % (7**number) for number in range(60)))
+    place = InputPlace(str(path), path.stat().st_size, 0)
+    data, before, lines = path.read_bytes(), None, []
+    for piece in file_pieces.pieces_of(place, "a.jsonl", "jsonl"):
+        before = file_pieces.with_lines(piece, before)
+        lines.append(before.first)
+        assert before.first == data[: piece.start].count(b"\n") + 1
+    assert len(lines) > 5
+    path.unlink()
+    with pytest.raises(ChangedInputError, match="cannot be read"):
+        file_pieces.with_lines(piece, before)
