@@ -235,7 +235,7 @@ def test_clusters_are_stars(
 def test_attempts_are_not_compared_whatever_their_task(tmp_path: Path) -> None:
     """With 30 tasks each: what stands for a task must not depend on its name."""
     words = [[f"w{task}x{number}" for number in range(60)] for task in range(30)]
-    documents = [([said], f"task-{task}", None) for task, said in enumerate(words)] * 2
+    documents = [([text], f"task-{task}", None) for task, text in enumerate(words)] * 2
     store = _write(tmp_path / "store", documents)
     alone = apply("dedup_near", store, alarm="warn")
     assert alone.dropped is not None
