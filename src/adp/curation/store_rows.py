@@ -32,35 +32,45 @@ class StoreRows:
             ShardReader(files, store.renamed) for files, _ in shards.shard_files(store)
         ]
         self._last: dict[str, tuple[int, int, pa.Table]] = {}
-        self.media_ids = self._media_ids()
-
-    def _media_ids(self) -> dict[bytes, str]:
-        media_ids: dict[bytes, str] = {}
+        self._near: list[int] = []
+        self.media_ids: dict[bytes, str] = {}
+        bounds = []
         for reader in self._readers:
-            file = reader.file("media")
-            if file is None:
-                continue
-            for index in range(file.num_row_groups):
-                rows = file.read_row_group(index, columns=["media_id"])
-                media_ids.update((name.encode(), name) for name in rows["media_id"].to_pylist())
-        return media_ids
+            ranges = reader.ranges("trajectories")
+            bounds.append((ranges[0][0], ranges[-1][1]) if ranges else (1, 0))
+            self._note_media(reader)
+            reader.close()  # footers of very many open files take a gigabyte
+        self._firsts, self._ends = np.array(bounds, np.int64).reshape(-1, 2).T
+
+    def _note_media(self, reader: ShardReader) -> None:
+        file = reader.file("media")
+        for index in range(file.num_row_groups if file else 0):
+            assert file is not None
+            rows = file.read_row_group(index, columns=["media_id"])
+            self.media_ids.update((name.encode(), name) for name in rows["media_id"].to_pylist())
 
     def rows(self, table: str, seqs: pa.Array) -> Iterator[pa.Table]:
         """Rows of a table with some ``seq``, which go upwards."""
         first, last = seqs[0].as_py(), seqs[-1].as_py()
         values = seqs.to_numpy()
-        for number, reader in enumerate(self._readers):
-            shard = reader.ranges("trajectories")
-            if not shard or shard[0][0] > last or shard[-1][1] < first:
-                reader.close()  # footers of very many open files take a gigabyte
-                continue
-            for index, (low, high) in enumerate(reader.ranges(table)):
+        for number in self._shards(first, last):
+            for index, (low, high) in enumerate(self._readers[number].ranges(table)):
                 if low > last or high < first:
                     continue
                 start, end = np.searchsorted(values, [low, high + 1])
                 if start < end:
                     rows = self._group(table, number, index)
                     yield rows.filter(pc.is_in(rows["seq"], value_set=seqs))
+
+    def _shards(self, first: int, last: int) -> list[int]:
+        """The shards that hold a range of ``seq``; the files of others are closed."""
+        wanted = (self._firsts <= last) & (self._ends >= first)
+        near: list[int] = np.flatnonzero(wanted & (self._firsts <= self._ends)).tolist()
+        for number in self._near:
+            if number not in near:
+                self._readers[number].close()
+        self._near = near
+        return near
 
     def numbered(self, table: str, wanted: Sequence[int]) -> pa.Table:
         """Rows of a table by their numbers, from 0, in the order asked for."""
