@@ -48,7 +48,9 @@ def whole_ledger(state: State, chosen: list[OutputSelection]) -> pl.DataFrame:
         text = pl.concat(
             [*(_between(note, first, behind) for note in state.ledger), _ends(part, last)]
         )
-        names = _between(state.named("seq", "input", "trajectory_id"), first, behind)
+        columns = ("seq", "input", "trajectory_id")
+        branches = _between(state.branches.select(columns), first, behind)
+        names = pl.concat([state.rows.select(columns).slice(start, size), branches])
         text = text.join(names, on="seq", how="left", maintain_order="left")
         text = text.sort("seq", "stage", maintain_order=True).select(*LEDGER)
         path = state.folder / f"ledger-{len(parts):04d}.arrow"
@@ -58,9 +60,9 @@ def whole_ledger(state: State, chosen: list[OutputSelection]) -> pl.DataFrame:
 
 def _between(frame: pl.DataFrame, first: int | None, behind: int | None) -> pl.DataFrame:
     """The rows from one ``seq`` until before another one; None is no bound."""
-    if first is not None:
-        frame = frame.filter(pl.col("seq") >= first)
-    return frame if behind is None else frame.filter(pl.col("seq") < behind)
+    low = pl.lit(True) if first is None else pl.col("seq") >= first
+    high = pl.lit(True) if behind is None else pl.col("seq") < behind
+    return frame.filter(low & high)
 
 
 def _taken(seqs: pl.Series, chosen: list[OutputSelection]) -> pl.Series:

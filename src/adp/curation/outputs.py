@@ -20,6 +20,8 @@ _SIDES = ("context_id", "chosen_id", "rejected_id")
 
 _ONE_COPY = pl.lit(1, dtype=pl.Int32).alias("copies")
 _FIRST_STAGE = pl.lit(0, dtype=pl.Int32).alias("stage")
+_MAIN = pl.lit(True).alias("main")
+_BRANCH = pl.lit(False).alias("main")
 _SIZES = (pl.col("size").fill_null(0), pl.col("rows").fill_null(0))
 
 
@@ -129,9 +131,9 @@ def _main(state: State, seqs: pl.DataFrame | None) -> pl.DataFrame:
     if seqs is not None:
         rows = rows.join(seqs, on="seq", how="semi", maintain_order="left")
     if state.copies is None:
-        return rows.with_columns(_ONE_COPY, _FIRST_STAGE)
+        return rows.with_columns(_ONE_COPY, _FIRST_STAGE, _MAIN)
     rows = rows.join(state.copies, on="seq", how="left", maintain_order="left_right")
-    return rows.with_columns(pl.col("copies").fill_null(1), pl.col("stage").fill_null(0))
+    return rows.with_columns(pl.col("copies").fill_null(1), pl.col("stage").fill_null(0), _MAIN)
 
 
 def _once(rows: pl.DataFrame) -> pl.DataFrame:
@@ -166,16 +168,19 @@ def _with_parents(state: State, seqs: pl.DataFrame) -> pl.DataFrame:
     main = _once(_main(state, known))
     text = state.branches.join(known, on="seq", how="semi", maintain_order="left")
     no_split = pl.lit(None, dtype=pl.String).alias("split")
-    branches = text.select("seq", "trajectory_id", no_split, *_SIZES, _ONE_COPY, _FIRST_STAGE)
+    columns = ("seq", "trajectory_id", no_split, *_SIZES, _ONE_COPY, _FIRST_STAGE, _BRANCH)
+    branches = text.select(*columns)
     return pl.concat([main, branches])
 
 
 def _entries(state: State, chosen: pl.DataFrame, *, branches: bool) -> pl.DataFrame:
     """The rows of an output in their order: stage, copy, then input order."""
-    main = pl.col("seq").is_in(state.rows["seq"].implode())
-    # Copies are counted over the stages, so that each has a number, and an id, of its own.
-    before = pl.col("copies").cum_sum().over("seq") - pl.col("copies")
-    rows = chosen.with_columns(main.alias("main"), before.cast(pl.Int32).alias("copy"))
+    before = pl.lit(0)
+    ordered = bool((chosen["seq"].diff() > 0).all())
+    if not ordered:
+        # Copies are counted over the stages, so that each has a number, and an id, of its own.
+        before = pl.col("copies").cum_sum().over("seq") - pl.col("copies")
+    rows = chosen.with_columns(before.cast(pl.Int32).alias("copy"))
     frames = [rows]
     if branches:
         level = rows.filter(pl.col("copy") == 0)
@@ -190,7 +195,9 @@ def _entries(state: State, chosen: pl.DataFrame, *, branches: bool) -> pl.DataFr
         )
         more = often.with_columns(numbers.alias("copy"))
         frames.append(more.explode("copy", empty_as_null=True, keep_nulls=True))
-    entries = pl.concat(frames).sort("stage", "copy", "seq")
+    entries = pl.concat(frames)
+    if not ordered or any(frame.height for frame in frames[1:]) or rows["stage"].n_unique() > 1:
+        entries = entries.sort("stage", "copy", "seq")
     entries = _named_copies(entries, state)
     return entries.with_row_index("position").select(
         pl.col("position").cast(pl.Int64),
@@ -202,8 +209,8 @@ def _children(state: State, level: pl.DataFrame) -> pl.DataFrame:
     """The branches of some trajectories, in the split and the stage of their parents."""
     above = level.select(pl.col("seq").alias("parent_seq"), "split", "stage")
     text = state.branches.join(above, on="parent_seq", how="inner", maintain_order="left")
-    fresh = (pl.lit(False).alias("main"), pl.lit(0, dtype=pl.Int32).alias("copy"))
-    return text.select("seq", "trajectory_id", "split", *_SIZES, _ONE_COPY, "stage", *fresh)
+    fresh = pl.lit(0, dtype=pl.Int32).alias("copy")
+    return text.select("seq", "trajectory_id", "split", *_SIZES, _ONE_COPY, "stage", _BRANCH, fresh)
 
 
 def _named_copies(entries: pl.DataFrame, state: State) -> pl.DataFrame:

@@ -40,14 +40,20 @@ def save(outcome: OpResult, seen: pl.DataFrame, folder: Path) -> None:
     for name in FRAMES:
         frame: pl.DataFrame | None = getattr(outcome, name)
         if frame is not None:
-            keys = [key for key in ("seq", "step") if key in frame.columns]
-            ordered = frame.sort(keys, maintain_order=True) if keys else frame
-            ordered.write_parquet(staged / f"{name}.parquet")
+            _ordered(frame).write_parquet(staged / f"{name}.parquet")
     if outcome.made:
         write_made(outcome.made, staged / "made")
     words = {"summary": outcome.summary, "lines": outcome.lines}
     write_atomic(staged / "words.json", json.dumps(words, ensure_ascii=False, sort_keys=True))
     staged.replace(folder)
+
+
+def _ordered(frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows by trajectory and step."""
+    keys = [key for key in ("seq", "step") if key in frame.columns]
+    if not keys or (keys == ["seq"] and frame["seq"].is_sorted()):
+        return frame
+    return frame.sort(keys, maintain_order=True)
 
 
 def read(folder: Path) -> tuple[OpResult, pl.DataFrame]:

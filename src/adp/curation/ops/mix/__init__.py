@@ -65,7 +65,7 @@ def run(pool: Pool, options: Mix) -> OpResult:
             "budget, or weights for the groups that are there"
         )
     return OpResult(
-        columns=rows.select("seq", mix_group="group"),
+        columns=rows.select("seq", mix_group=pl.col("group").cast(pl.String)),
         dropped=_dropped(rows, np.sum(taken, axis=0)),
         copies=copies.sort("seq", "stage"),
         summary=summary(options, table),
@@ -74,7 +74,11 @@ def run(pool: Pool, options: Mix) -> OpResult:
 
 
 def _rows(pool: Pool, options: Mix, groups: pl.Series) -> pl.DataFrame:
-    """``seq``, ``trajectory_id``, ``group``, ``tokens`` (above 0), by group, in order of taking."""
+    """``seq``, ``group`` and ``tokens`` (above 0), by group, in order of taking.
+
+    The groups are an enumeration in the order of their names. For ``compat: sage`` there is
+    ``trajectory_id`` too.
+    """
     members = pool.members
     tokens = (pl.col("size") / BYTES_A_TOKEN).ceil().cast(pl.Int64)
     if options.token_column in members.columns:
@@ -87,8 +91,8 @@ def _rows(pool: Pool, options: Mix, groups: pl.Series) -> pl.DataFrame:
             order = order.fill_nan(None)
     rows = members.select(
         "seq",
-        "trajectory_id",
-        groups,
+        *(["trajectory_id"] if options.compat == "sage" else []),
+        groups.cast(pl.Enum(groups.unique().sort())),
         tokens.clip(lower_bound=1).alias("tokens"),
         order.alias("order"),
     )

@@ -148,7 +148,7 @@ def _groups(pool: Pool, options: Split) -> _Groups:
     task = pl.col("task")
     if pool.members["task"].null_count():
         task = pl.coalesce("task", "trajectory:" + pl.col("trajectory_id"))
-    rows = pool.members.sort("seq").select(
+    rows = pool.members.select(
         "seq", "trajectory_id", task.alias("task"), existing.alias("own"), key.alias("key")
     )
     names = rows.select("key").unique(maintain_order=True).with_row_index("group")
