@@ -162,11 +162,12 @@ def trajectory_sizes(source: Input) -> pl.DataFrame:
             pl.col(name).str.len_bytes().fill_null(0).cast(pl.Int64) for name in columns
         )
         counted = [size.sum().alias("size"), pl.len().alias("rows")]
-        for file in store.files(table):
+        for file in store.files(table) if len(seqs) else ():
             frame = table_frame.scan(table, [file], store.renamed, held=False)
             part = frame.group_by("seq").agg(counted).collect()
             places = np.searchsorted(seqs, part["seq"].to_numpy())
-            there = np.append(seqs, -1)[places] == part["seq"].to_numpy()
+            places = np.minimum(places, len(seqs) - 1)  # rows of no trajectory do not count
+            there = seqs[places] == part["seq"].to_numpy()
             sizes[places[there]] += part["size"].to_numpy()[there]
             rows[places[there]] += part["rows"].to_numpy()[there]
     return pl.DataFrame(

@@ -220,7 +220,7 @@ def test_clusters_are_stars(
         store = _write(Path(folder) / "store", documents)
         outcome = apply("dedup_near", store, **options)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(stars, "MOST_PAIRS", -1)
+            patch.setattr(stars, "TURN_PAIRS", 1)
             one_by_one = apply("dedup_near", store, **options)
     expected = _slow_stars(documents, threshold, least, together)
     names = [f"d/{(7 * seq) % 11}-{seq}" for seq in range(len(documents))]

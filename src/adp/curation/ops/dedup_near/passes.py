@@ -87,6 +87,7 @@ def _sketch(partition: Partition, plan: _Plan) -> pl.DataFrame:
     common = np.load(files.path("common", 0))
     hashes, kept = without(files.load("shingles", index), sizes, common)
     files.save("kept", index, hashes)
+    files.save("kept_sizes", index, kept)
     enough = kept >= plan.least
     chosen = hashes[np.repeat(enough, kept)] if not enough.all() else hashes
     signature = signatures(chosen, kept[enough], plan.permutations)
@@ -94,6 +95,15 @@ def _sketch(partition: Partition, plan: _Plan) -> pl.DataFrame:
     files.save("bands", index, band_hashes(signature, plan.bands, plan.rows))
     texts = _short_texts(partition, plan, np.flatnonzero(~enough), len(kept))
     return pl.DataFrame({"kept": pl.Series(kept, dtype=pl.Int64), "text": texts})
+
+
+def _gather(partition: Partition, plan: _Plan) -> pl.DataFrame:
+    """Third pass: the shingles of the candidates, which lie near each other afterwards."""
+    files, index = plan.files, partition.index
+    kept = np.load(files.path("kept", index), mmap_mode="r")
+    wanted, sizes = files.load("wanted", index), files.load("kept_sizes", index)
+    files.save("candidates", index, kept[np.repeat(wanted, sizes)])
+    return pl.DataFrame({"partition": [index]})
 
 
 def _short_texts(partition: Partition, plan: _Plan, short: Numbers, documents: int) -> pl.Series:
@@ -214,7 +224,6 @@ def _near(
     pool: Pool, documents: pl.DataFrame, plan: _Plan, indexes: Sequence[int], threshold: float
 ) -> tuple[pl.DataFrame, int]:
     """``seq``, ``anchor`` (a seq), ``jaccard`` of near duplicates; and the pairs compared."""
-    sizes = _by_partition(documents, "kept", indexes)
     enough = np.flatnonzero(documents["kept"].to_numpy() >= plan.least)
     columns = np.argsort(documents["rank"].to_numpy()[enough])
     place = enough[columns]
@@ -222,10 +231,12 @@ def _near(
     ranks[columns] = np.arange(len(columns), dtype=np.uint32)
     match = shared_bands(pool, plan.files, indexes, ranks, plan.bands)
     candidates = np.unique(match.members)
-    shingle_reader = ShingleReader(plan.files, indexes, sizes)
+    wanted = np.zeros(documents.height, np.bool_)
+    wanted[place[candidates]] = True
+    shingle_reader = _gathered(pool, documents.with_columns(wanted=pl.Series(wanted)), plan)
     try:
         compared = Documents(
-            place=place,
+            place=(np.cumsum(wanted) - 1)[place],
             candidates=candidates,
             sketch=sketches_of(plan.files, indexes, columns[candidates]),
             task=documents["same_task"].fill_null(-1).to_numpy()[place],
@@ -246,6 +257,19 @@ def _near(
         }
     )
     return frame, result.candidates
+
+
+def _gathered(pool: Pool, documents: pl.DataFrame, plan: _Plan) -> ShingleReader:
+    """Bring the shingles of the documents that are ``wanted`` together, and open their files."""
+    indexes = [partition.index for partition in pool.partitions]
+    marks = _by_partition(documents, "wanted", indexes)
+    for index, wanted in zip(indexes, marks, strict=True):
+        plan.files.save("wanted", index, wanted)
+    if indexes:
+        pool.map(_gather, plan, name="candidates")
+    sizes = _by_partition(documents, "kept", indexes)
+    chosen = [size[wanted] for size, wanted in zip(sizes, marks, strict=True)]
+    return ShingleReader(plan.files, indexes, chosen)
 
 
 def _equal(documents: pl.DataFrame) -> pl.DataFrame:

@@ -98,18 +98,18 @@ def without(hashes: Numbers, sizes: Numbers, common: Numbers) -> tuple[Numbers, 
 
 
 class ShingleReader:
-    """The shingles of any document, read when they are asked for.
+    """The shingles of any candidate, read when they are asked for.
 
     Args:
-        files: where they lie, under ``kept``.
+        files: where they lie, under ``candidates``.
         indexes: numbers of the partitions.
-        sizes: of each partition, how many shingles each document has.
+        sizes: of each partition, how many shingles each candidate has.
     """
 
     def __init__(
         self, files: ShingleFiles, indexes: Sequence[int], sizes: Sequence[Numbers]
     ) -> None:
-        self._files = [os.open(files.path("kept", index), os.O_RDONLY) for index in indexes]
+        self._files = [os.open(files.path("candidates", index), os.O_RDONLY) for index in indexes]
         self._file = np.repeat(np.arange(len(sizes)), [len(item) for item in sizes])
         heads = [os.fstat(file).st_size for file in self._files]
         starts = [np.zeros(0, np.int64)]

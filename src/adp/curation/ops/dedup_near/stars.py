@@ -7,6 +7,7 @@ together, as connected components do.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -18,8 +19,8 @@ from adp.curation.texts.shingles import BITS
 
 Numbers = np.ndarray[Any, Any]
 
-MOST_PAIRS = 8_000_000
-"""With more candidates than this they are not listed all at once."""
+TURN_PAIRS = 200_000
+"""Candidates that are listed at a time; those of one document always are."""
 
 _CHUNK = 1 << 17
 """Shingles of pairs that are compared together."""
@@ -33,7 +34,7 @@ class Documents:
     """The documents that are compared, in the order in which they would stay.
 
     Attributes:
-        place: number of each in the files of shingles.
+        place: of the candidates, their numbers in the files of their shingles.
         candidates: those that share a band, sorted.
         sketch: lower bytes of the signatures of the candidates.
         task: number of its task; -1 when it may be compared with all.
@@ -71,8 +72,8 @@ class Documents:
     def jaccard(self, left: Numbers, right: Numbers) -> Numbers:
         """Exact Jaccard similarity of the shingles of pairs."""
         values = np.zeros(len(left), np.float64)
-        sizes = self.reader.sizes[self.place]
-        both = sizes[left] + sizes[right]
+        sizes = self.reader.sizes
+        both = sizes[self.place[left]] + sizes[self.place[right]]
         ends = np.cumsum(both)
         place = 0
         while place < len(left):
@@ -173,76 +174,53 @@ def stars(documents: Documents, value: Buckets) -> NearStars:
 
     Args:
         documents: what is compared.
-        value: candidates. More than `MOST_PAIRS` of them are looked at document by document; the
-            clusters are the same.
+        value: candidates.
     """
     total = len(documents.place)
     result = NearStars(np.arange(total), np.ones(total))
-    take = _all_pairs if value.pairs <= MOST_PAIRS else _one_by_one
     free = np.ones(total, bool)
-    for anchor, others, jaccard in take(documents, value, free, result):
-        open_ = free[others]
-        if not free[anchor] or not open_.any():
-            continue
-        taken = others[open_]
-        result.anchor[taken] = anchor
-        result.jaccard[taken] = jaccard[open_]
-        free[taken] = False
+    for left, right in _turns(value, free):
+        good = documents.may_match(left, right)
+        left, right = left[good], right[good]
+        result.candidates += len(left)
+        jaccard = documents.jaccard(left, right)
+        near = jaccard >= documents.threshold
+        left, right, jaccard = left[near], right[near], jaccard[near]
+        cuts = np.flatnonzero(np.diff(left, prepend=-1, append=-1))
+        for start, end in itertools.pairwise(cuts.tolist()):
+            anchor, others = int(left[start]), right[start:end]
+            open_ = free[others]
+            if not free[anchor] or not open_.any():
+                continue
+            taken = others[open_]
+            result.anchor[taken] = anchor
+            result.jaccard[taken] = jaccard[start:end][open_]
+            free[taken] = False
     return result
 
 
-Near = Iterator[tuple[int, Numbers, Numbers]]
+def _turns(value: Buckets, free: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
+    """The different pairs of all buckets, sorted, the earlier document first; some at a time.
 
-
-def _all_pairs(documents: Documents, value: Buckets, free: Numbers, result: NearStars) -> Near:
-    """All documents with those near them that come after; every pair is compared beforehand."""
-    left, right = _list_pairs(value, len(documents.place))
-    good = documents.may_match(left, right)
-    left, right = left[good], right[good]
-    result.candidates = len(left)
-    jaccard = documents.jaccard(left, right)
-    near = jaccard >= documents.threshold
-    left, right, jaccard = left[near], right[near], jaccard[near]
-    cuts = np.flatnonzero(left[1:] != left[:-1]) + 1
-    for start, end in zip([0, *cuts.tolist()], [*cuts.tolist(), len(left)], strict=True):
-        if start < end:
-            yield int(left[start]), right[start:end], jaccard[start:end]
-
-
-def _list_pairs(value: Buckets, total: int) -> tuple[Numbers, Numbers]:
-    """The different pairs of all buckets, sorted, the earlier document first."""
-    ends = np.repeat(np.cumsum(value.sizes), value.sizes)
-    members = value.members
-    keys = [np.zeros(0, np.int64)]
-    first, distance = np.arange(len(members)), 1
-    while len(first):
-        first = first[first + distance < ends[first]]
-        keys.append(members[first].astype(np.int64) * total + members[first + distance])
-        distance += 1
-    pairs = np.unique(np.concatenate(keys))
-    return np.divmod(pairs, max(total, 1))
-
-
-def _one_by_one(documents: Documents, value: Buckets, free: Numbers, result: NearStars) -> Near:
-    """The same for big buckets: only free documents are compared, when their turn comes."""
-    starts = np.cumsum(value.sizes) - value.sizes
-    ends = starts + value.sizes
-    bucket = np.repeat(np.arange(len(value.sizes)), value.sizes)
-    by_document = np.argsort(value.members, kind="stable")
-    sorted_members = value.members[by_document]
-    cuts = np.flatnonzero(np.diff(sorted_members, prepend=-1, append=-1))
-    for begin, end in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
-        anchor = int(sorted_members[begin])
-        if not free[anchor]:
-            continue
-        shared = bucket[by_document[begin:end]]
-        others = np.unique(
-            np.concatenate([value.members[starts[item] : ends[item]] for item in shared])
-        )
-        others = others[(others > anchor) & free[others]]
-        alike = np.full(len(others), anchor)
-        others = others[documents.may_match(alike, others)]
-        result.candidates += len(others)
-        jaccard = documents.jaccard(alike[: len(others)], others)
-        near = jaccard >= documents.threshold
-        yield anchor, others[near], jaccard[near]
+    Args:
+        value: the buckets.
+        free: which documents are free; what is not when a turn begins is left out of it.
+    """
+    order = np.argsort(value.members, kind="stable")
+    documents = value.members[order]
+    # Members that come after each one in its bucket.
+    after = (np.repeat(np.cumsum(value.sizes), value.sizes) - 1 - np.arange(len(order)))[order]
+    ends = np.concatenate([[0], np.flatnonzero(np.diff(documents, append=-1)) + 1])
+    listed = np.concatenate([[0], np.cumsum(after)])[ends]
+    turn = 0
+    while turn < len(ends) - 1:
+        behind = np.searchsorted(listed, listed[turn] + TURN_PAIRS, "right") - 1
+        here = slice(ends[turn], ends[turn := max(int(behind), turn + 1)])
+        open_ = free[documents[here]]
+        first, count = order[here][open_], after[here][open_]
+        steps = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count) + 1
+        left = np.repeat(documents[here][open_], count)
+        right = value.members[np.repeat(first, count) + steps]
+        open_ = free[right]
+        pairs = left[open_].astype(np.int64) * len(free) + right[open_]
+        yield np.divmod(np.unique(pairs), len(free))
