@@ -8,7 +8,7 @@ one of its walls, so that a test that could not fail would be noticed.
 from __future__ import annotations
 
 import hashlib
-import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -262,47 +262,68 @@ def canary_files(root: Path) -> None:
         con.execute(f"CREATE TABLE t AS SELECT '{CANARY}' AS text")
 
 
-@pytest.fixture(scope="module")
-def canaries(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the canary files, to be copied: making them takes longer than an attack."""
-    folder = tmp_path_factory.mktemp("canaries")
-    canary_files(folder)
-    return folder
-
-
-@pytest.fixture
-def field(tmp_path: Path, canaries: Path, monkeypatch: pytest.MonkeyPatch) -> Field:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("CANARY", CANARY)
+def made_field(root: Path) -> Field:
+    """A store, the canary files, links to them, and a folder to write to."""
     shard: dict[str, list[dict[str, Any]]] = {
         "trajectories": [{"seq": 1, "trajectory_id": "d/1"}],
         "steps": [{"seq": 1, "trajectory_id": "d/1", "step": n, "text": "x"} for n in (0, 1)],
     }
-    files = write_shards(tmp_path / "store", shard, shard)
-    (tmp_path / "out").mkdir()
-    shutil.copytree(canaries, tmp_path, dirs_exist_ok=True)
-    steps = tmp_path / "store" / "steps"
-    (steps / "link.parquet").symlink_to(tmp_path / "canary.parquet")
-    (steps / "link.txt").symlink_to(tmp_path / "canary.txt")
+    files = write_shards(root / "store", shard, shard)
+    (root / "out").mkdir()
+    canary_files(root)
+    steps = root / "store" / "steps"
+    (steps / "link.parquet").symlink_to(root / "canary.parquet")
+    (steps / "link.txt").symlink_to(root / "canary.txt")
     pq.write_table(canary_of_the_module, steps / "extra.parquet")
-    monkeypatch.chdir(tmp_path)
-    return Field(tmp_path, files)
+    return Field(root, files)
+
+
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> Field:
+    """One for all attacks that must change nothing: to make it takes longer than an attack."""
+    return made_field(tmp_path_factory.mktemp("field"))
+
+
+@pytest.fixture(scope="module")
+def gate(untouched: Field) -> Iterator[QueryGate]:
+    """One for all attacks, so what an earlier one left in it would show."""
+    with QueryGate(untouched.files) as shut:
+        yield shut
+
+
+@pytest.fixture
+def field(untouched: Field, monkeypatch: pytest.MonkeyPatch) -> Field:
+    return entered(untouched, monkeypatch)
+
+
+@pytest.fixture
+def changed_field(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Field:
+    """One for a test that changes it."""
+    return entered(made_field(tmp_path), monkeypatch)
+
+
+def entered(field: Field, monkeypatch: pytest.MonkeyPatch) -> Field:
+    monkeypatch.setenv("HOME", str(field.root))
+    monkeypatch.setenv("CANARY", CANARY)
+    monkeypatch.chdir(field.root)
+    return field
 
 
 @pytest.mark.parametrize("attack", ATTACKS.values(), ids=ATTACKS)
-def test_an_attack_is_refused_and_leaves_no_trace(field: Field, attack: str) -> None:
+def test_an_attack_is_refused_and_leaves_no_trace(
+    field: Field, gate: QueryGate, attack: str
+) -> None:
     canary_of_the_test = pa.table({"text": [CANARY]})
     sql = field.sql(attack)
-    with QueryGate(field.files) as gate:
-        settings = gate.query("FROM pg_settings").to_pylist()
-        before = field.state()
-        with pytest.raises(QueryError) as caught:
-            gate.query(sql)
-        assert field.state() == before
-        assert CANARY not in str(caught.value)
-        assert "\n" not in str(caught.value)
-        assert gate.query("SELECT count(*) AS n FROM steps").to_pylist() == [{"n": 4}]
-        assert gate.query("FROM pg_settings").to_pylist() == settings
+    settings = gate.query("FROM pg_settings").to_pylist()
+    before = field.state()
+    with pytest.raises(QueryError) as caught:
+        gate.query(sql)
+    assert field.state() == before
+    assert CANARY not in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert gate.query("SELECT count(*) AS n FROM steps").to_pylist() == [{"n": 4}]
+    assert gate.query("FROM pg_settings").to_pylist() == settings
     assert canary_of_the_test.num_rows == 1
 
 
@@ -351,25 +372,25 @@ def test_the_check_alone_runs_nothing(field: Field, attack: str) -> None:
         "log to a file",
     ],
 )
-def test_control_without_the_gate_the_attack_writes(field: Field, name: str) -> None:
-    before = field.state()
+def test_control_without_the_gate_the_attack_writes(changed_field: Field, name: str) -> None:
+    before = changed_field.state()
     with duckdb.connect() as con:
-        con.execute(f"CREATE VIEW steps AS FROM read_parquet('{field.files['steps'][0]}')")
-        con.execute(field.sql(WRITES[name])).fetchall()
+        con.execute(f"CREATE VIEW steps AS FROM read_parquet('{changed_field.files['steps'][0]}')")
+        con.execute(changed_field.sql(WRITES[name])).fetchall()
         con.execute("SELECT 1").fetchall()
-    assert field.state() != before
+    assert changed_field.state() != before
 
 
 @pytest.mark.parametrize("name", ["copy over a shard, in place", "copy in a CTE, in place"])
 def test_control_the_shut_engine_alone_lets_a_shard_be_overwritten(
-    field: Field, name: str, monkeypatch: pytest.MonkeyPatch
+    changed_field: Field, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Why the statement check is needed. If this fails, the engine has become stricter."""
     monkeypatch.setattr(gate_module, "check", lambda _, sql: Checked(sql, frozenset()))
-    before = field.state()
-    with QueryGate(field.files) as gate:
-        gate.query(field.sql(WRITES[name]))
-    assert field.state() != before
+    before = changed_field.state()
+    with QueryGate(changed_field.files) as gate:
+        gate.query(changed_field.sql(WRITES[name]))
+    assert changed_field.state() != before
 
 
 @pytest.mark.parametrize(
@@ -414,12 +435,12 @@ def test_files_in_the_folder_for_temporary_files_stay_unread(
         gate.query(field.sql("FROM read_text('{secret}.txt')"))
 
 
-def test_a_shard_that_is_a_link_to_something_else_is_refused(field: Field) -> None:
+def test_a_shard_that_is_a_link_to_something_else_is_refused(changed_field: Field) -> None:
     """A store from somebody else may hold links; such a file must not become readable text."""
-    path = Path(field.files["steps"][1])
+    path = Path(changed_field.files["steps"][1])
     path.unlink()
-    path.symlink_to(field.root / "canary.txt")
-    with QueryGate(field.files) as gate:
+    path.symlink_to(changed_field.root / "canary.txt")
+    with QueryGate(changed_field.files) as gate:
         for sql in ("SELECT text FROM steps", f"SELECT content FROM read_text('{path}')"):
             with pytest.raises(QueryError) as caught:
                 gate.query(sql)
