@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adp.converters.files import json_values
+from adp.converters.files import json_brackets, json_values
 from adp.converters.files.json_brackets import brackets
 from adp.converters.files.json_values import JsonScanner
 
@@ -73,10 +73,22 @@ def scanned(text, array, limit=1 << 20):
     return list(scanner.elements() if array else scanner.documents())
 
 
-@pytest.fixture(params=[(1 << 20, 1 << 12), (1 << 20, 1), (64, 1), (7, 3), (1, 1)])
+SIZES = [
+    (1 << 20, 1 << 12, 99),
+    (1 << 20, 1, 99),
+    (1 << 20, 1, 5),
+    (64, 1, 8),
+    (7, 3, 2),
+    (1, 1, 1),
+]
+
+
+@pytest.fixture(params=SIZES)
 def _sizes(request, monkeypatch):
-    monkeypatch.setattr(json_values, "_CHUNK", request.param[0])
-    monkeypatch.setattr(json_values, "_FEW", request.param[1])
+    chunk, few, block = request.param
+    monkeypatch.setattr(json_values, "_CHUNK", chunk)
+    monkeypatch.setattr(json_values, "_FEW", few)
+    monkeypatch.setattr(json_brackets, "_BLOCK", block)
 
 
 @pytest.mark.usefixtures("_sizes")

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _QUOTE, _BACKSLASH = 0x22, 0x5C
+_BLOCK = 120 << 10
+"""Bytes whose arrays a core's cache holds, and the allocator keeps: from 128 KiB on it does not."""
 _STEPS = 64
 """How many backslashes in a row are followed for many quotes at once."""
 
@@ -53,6 +55,22 @@ def brackets(
         None where a backslash stands before a quote outside strings: no JSON, for which only a
         look at one byte after another says what is a string.
     """
+    import numpy as np
+
+    level, positions, levels = 0, [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for begin in range(start, end, _BLOCK):
+        block = _block(text, begin, min(begin + _BLOCK, end), in_string=in_string, escaped=escaped)
+        if block is None:
+            return None
+        in_string, escaped = block.in_string, block.escaped
+        positions.append(block.positions)
+        levels.append(block.levels + level)
+        level = int(levels[-1][-1]) if len(block.levels) else level
+    return Brackets(np.concatenate(positions), np.concatenate(levels), in_string, escaped)
+
+
+def _block(text: bytes, start: int, end: int, *, in_string: bool, escaped: bool) -> Brackets | None:
+    """`brackets` of a part that is not long."""
     import numpy as np
 
     data = np.frombuffer(text, np.uint8, end - start, start)
