@@ -10,6 +10,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -230,6 +231,19 @@ def test_clusters_are_stars(
         for row in item.columns.iter_rows(named=True):
             clusters.setdefault(row["near_cluster"], []).append(row["seq"])
         assert clusters == {names[cluster[0]]: sorted(cluster) for cluster in expected}
+
+
+def test_what_is_no_longer_free_is_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A million equal documents would else take a turn each, though the first one took them all."""
+    monkeypatch.setattr(stars, "TURN_PAIRS", 1)
+    free = np.ones(30, np.bool_)
+    equal = stars.Buckets(np.tile(np.arange(30, dtype=np.uint32), 2), np.array([30, 30]))
+    turns = stars._turns(equal, free)
+    left, right = next(turns)
+    assert left.tolist() == [0] * 29
+    assert right.tolist() == list(range(1, 30))
+    free[:] = False
+    assert list(turns) == []
 
 
 def test_attempts_are_not_compared_whatever_their_task(tmp_path: Path) -> None:

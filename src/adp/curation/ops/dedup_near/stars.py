@@ -217,6 +217,8 @@ def _turns(value: Buckets, free: Numbers) -> Iterator[tuple[Numbers, Numbers]]:
         behind = np.searchsorted(listed, listed[turn] + TURN_PAIRS, "right") - 1
         here = slice(ends[turn], ends[turn := max(int(behind), turn + 1)])
         open_ = free[documents[here]]
+        if not open_.any():
+            continue
         first, count = order[here][open_], after[here][open_]
         steps = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count) + 1
         left = np.repeat(documents[here][open_], count)
