@@ -5,6 +5,7 @@ They are one executor of stages (`adp.stores.stage`).
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import signal
@@ -163,7 +164,8 @@ def _begin_worker() -> None:
     """Prepare a worker. When its run is killed it ends too, or it would wait for ever."""
     from adp_schema.verification import hash_nothing
 
-    gc.set_threshold(50_000)  # imports make hardly any garbage, see `adp.cli.entry`
+    gc.set_threshold(50_000)  # as in `adp.cli.entry`, which says why
+    atexit.register(gc.freeze)
     hash_nothing()  # the process that it works for did
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
