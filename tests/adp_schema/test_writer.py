@@ -13,8 +13,10 @@ from adp_schema.plain_arrays import empty_table
 from adp_schema.tables import TABLES
 from adp_schema.writer import ShardWriter, repeated_columns
 
-HISTORY = [f"{n}: " + "".join(digest(f"{n} {k}".encode()) for k in range(100)) for n in range(40)]
+TEXTS = [f"{n}: " + "".join(digest(f"{n} {k}".encode()) for k in range(100)) for n in range(200)]
 """Texts of 3 kB that do not compress within one of them, and have nothing in common."""
+HISTORY = TEXTS[:40]
+SAME_BEGINNINGS = [" " * 64 + text for text in TEXTS]
 
 
 def steps(texts: list[str]) -> pa.Table:
@@ -57,9 +59,12 @@ def test_each_row_group_has_a_dictionary_of_its_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("texts", "repeats"),
     [
-        (HISTORY * 4, True),
-        (HISTORY, False),
-        ([*HISTORY, *HISTORY[:20]], False),  # two thirds are distinct
+        (HISTORY * 5, True),
+        (TEXTS, False),
+        ([*TEXTS, *TEXTS[:100]], False),  # two thirds are distinct
+        ([*HISTORY * 5, *TEXTS], False),  # half of them are, the last ones
+        (SAME_BEGINNINGS, False),
+        (SAME_BEGINNINGS * 3, True),
         (["the same"] * 1000, False),  # all of it fits into a page
         ([], False),
     ],
