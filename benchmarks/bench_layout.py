@@ -22,10 +22,12 @@ from log_shapes import LINES, RunSource, write_lines
 from measure import Goal, command, print_goals, run_task, save
 from tasks import cpu_seconds
 
-DEFAULT: dict[str, Any] = {"level": 3, "dictionary": "short", "group": 32, "page": 256}
+DEFAULT: dict[str, Any] = {"level": 2, "dictionary": "short", "group": 32, "page": 512}
 CHANGES: tuple[dict[str, Any], ...] = (
     {},
     {"level": 1},
+    {"level": 3},
+    {"level": 3, "page": 256},
     {"level": 6},
     {"dictionary": "none"},
     {"dictionary": "all"},
@@ -33,6 +35,7 @@ CHANGES: tuple[dict[str, Any], ...] = (
     {"group": 16},
     {"group": 64},
     {"page": 64},
+    {"page": 256},
     {"page": 1024},
 )
 """Level of zstd, columns with a dictionary, MB of input in a row group, kB of a page."""
@@ -112,7 +115,7 @@ def _ask(out: Path) -> dict[str, float]:
     connection.execute("SET threads = 1")
     places = {path.stem: str(path) for path in out.glob("*.parquet")}
     ids = f"SELECT trajectory_id FROM '{places['trajectories']}' ORDER BY seq LIMIT 1 OFFSET 3"
-    chosen = (connection.execute(ids).fetchone() or ("",))[0]
+    (chosen,) = connection.execute(ids).fetchall()[0]
     answer = {}
     for name, query in QUERIES.items():
         if "{tool_calls}" in query and "tool_calls" not in places:

@@ -104,11 +104,9 @@ class Stopwatch:
 
 def convert(source: str, out: str, workers: int, name: str = "openai_chat") -> dict[str, Any]:
     """Our conversion, with provenance, hashes and the report of losses."""
-    from adp.converters.registry import formats
     from adp.converters.run import ConvertOptions
     from adp.converters.run import convert as run
 
-    formats.all()
     answer: dict[str, Any] = {}
     with work(answer):
         options = ConvertOptions(format=name, workers=workers)
