@@ -5,8 +5,6 @@ They are one executor of stages (`adp.stores.stage`).
 
 from __future__ import annotations
 
-import atexit
-import gc
 import os
 import signal
 import threading
@@ -15,6 +13,7 @@ from contextlib import contextmanager
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from adp.core.collector import collect_seldom
 from adp.core.threads import let_idle_threads_sleep
 
 if TYPE_CHECKING:
@@ -164,8 +163,7 @@ def _begin_worker() -> None:
     """Prepare a worker. When its run is killed it ends too, or it would wait for ever."""
     from adp_schema.verification import hash_nothing
 
-    gc.set_threshold(50_000)  # as in `adp.cli.entry`, which says why
-    atexit.register(gc.freeze)
+    collect_seldom()
     hash_nothing()  # the process that it works for did
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
