@@ -63,9 +63,15 @@ def renumber_repeats(store: Path, results: list[ShardResult]) -> None:
 
 def _in_several(hashes: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
     """The hashes that more than one shard has, sorted."""
-    every = np.concatenate([np.zeros(0, np.uint64), *map(np.unique, hashes)])
+    every = np.concatenate([np.zeros(0, np.uint64), *map(_distinct, hashes)])
     every.sort()
-    return np.unique(every[1:][every[1:] == every[:-1]])
+    return _distinct(every[1:][every[1:] == every[:-1]])
+
+
+def _distinct(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """What ``np.unique`` gives, which loads all of ``numpy.ma`` first."""
+    values = np.sort(values)
+    return np.concatenate([values[:1], values[1:][values[1:] != values[:-1]]])
 
 
 def _ids(path: Path) -> list[str]:

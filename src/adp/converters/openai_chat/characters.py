@@ -96,7 +96,7 @@ def columns_of(messages: list[UsualMessage]) -> tuple[Values, dict[str, list[typ
 def is_plainly_written(messages: list[UsualMessage], raw: Raw) -> bool:
     """Whether the values, written again without white space, are the characters of the source."""
     head = _encode(messages[:_LOOKED_AT])[:-1]
-    return memoryview(raw)[: len(head)] == head and Raw(_encode(messages)) == raw
+    return bytes(memoryview(raw)[: len(head)]) == head and Raw(_encode(messages)) == raw
 
 
 # ---- other orders --------------------------------------------------------------------------------
