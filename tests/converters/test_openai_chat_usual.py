@@ -71,31 +71,43 @@ PLAIN = st.fixed_dictionaries(
 MESSAGES = st.lists(st.one_of(PLAIN, RESULTS, STEPS), max_size=5)
 
 
-def outcome(data, *, at_once):
-    """What a reader makes of a record, and whether it read the messages at once."""
-    quick, used = read.usual_rows, []
+WAYS = ("plain_rows", "usual_rows")
+"""Functions that read all messages of a record at once: with its keys in one pass, and alone."""
 
-    def spied(*arguments):
-        rows = quick(*arguments) if at_once else None
-        used.append(rows is not None)
-        return rows
+
+def outcome(data, *ways):
+    """What a reader makes of a record, and which of the ways that it may use gave the rows."""
+    functions, used = {name: getattr(read, name) for name in WAYS}, []
+
+    def spied(name):
+        def call(*arguments):
+            made = functions[name](*arguments) if name in ways else None
+            rows = made and made[2] if name == "plain_rows" else made
+            used.extend([name] if rows is not None else [])
+            return made
+
+        return call
 
     builder, losses = RowBuilder(), Losses()
     columns = {"source_hash": "", "source_records": [1]}
     builder.begin(Origin(0, "d", columns, size=len(data)))
     try:
-        read.usual_rows = spied
+        for name in WAYS:
+            setattr(read, name, spied(name))
         read.read_record(RawRecord(data, "a", 1, 0, len(data)), builder, losses)
         builder.close_record(losses)
     except Exception as error:
-        return (type(error), str(error)), any(used)
+        return (type(error), str(error)), used
     finally:
-        read.usual_rows = quick
-    return (builder.tables(), losses.counts), any(used)
+        for name, function in functions.items():
+            setattr(read, name, function)
+    return (builder.tables(), losses.counts), used
 
 
 def assert_same(data):
-    assert outcome(data, at_once=True)[0] == outcome(data, at_once=False)[0]
+    expected = outcome(data)[0]
+    for ways in (WAYS, WAYS[:1], WAYS[1:]):
+        assert outcome(data, *ways)[0] == expected
 
 
 @SETTINGS
@@ -105,7 +117,10 @@ def test_both_ways_agree_on_usual_records(messages, separators, ascii_only, chan
         keys = list(messages[0].items())
         chance.shuffle(keys)
         messages[0] = dict(keys)
-    text = json.dumps({"messages": messages}, separators=separators, ensure_ascii=ascii_only)
+    record = {"id": "x", "messages": messages, "more": {"messages": messages}}
+    if chance.random() < 0.3:
+        record = dict(reversed(record.items()))
+    text = json.dumps(record, separators=separators, ensure_ascii=ascii_only)
     assert_same(text.encode())
 
 
@@ -135,10 +150,43 @@ USUAL = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("separators", LAYOUTS[:2])
-def test_usual_records_are_read_at_once(separators):
+@pytest.mark.parametrize(
+    ("separators", "way"), list(zip(LAYOUTS[:2], WAYS, strict=True)), ids=["compact", "spaced"]
+)
+def test_usual_records_are_read_at_once(separators, way):
     data = json.dumps(USUAL, separators=separators).encode()
-    assert outcome(data, at_once=True)[1]
+    assert outcome(data, *WAYS)[1] == [way]
+    assert_same(data)
+
+
+COMPACT = json.dumps(USUAL["messages"], separators=(",", ":"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "ways"),
+    [
+        ('{"id":"x",', "}", ["plain_rows"]),
+        ('{"id":"x", ', ' , "tools":[] }', ["plain_rows"]),
+        ('{"id":"x","id":"y",', "}", ["plain_rows"]),
+        ('{"n":"\\u0000",', ',"a":[[1]],"b":"[{]"}', ["plain_rows"]),
+        ('{"messages":[],', "}", ["usual_rows"]),
+        (f'{{"messages":{COMPACT},', "}", ["usual_rows"]),
+        (f'{{"more":{{"messages":{COMPACT}}},', "}", ["usual_rows"]),
+        ("{", ',"messages":[]}', []),
+        ("{", f',"messages":{COMPACT}}}', ["usual_rows"]),
+        ("{", ',"messages":"\\u0000\\u0000"}', []),
+        ('{"n":"\\u0000\\u0000",', "}", ["usual_rows"]),
+        ('{"n":"\\"messages\\":[",', "}", ["plain_rows"]),
+        ("[{", "}]", []),
+        ("{", "},", []),
+        ("{", ',"n":}', []),
+        ('{"n":"\\ud800",', "}", []),
+    ],
+)
+def test_what_stands_around_the_messages(before, after, ways):
+    """They are those of the key at the top, the last one, whatever else looks like it."""
+    data = f'{before}"messages":{COMPACT}{after}'.encode()
+    assert outcome(data, *WAYS)[1] == ways
     assert_same(data)
 
 
@@ -169,5 +217,5 @@ def test_what_is_not_usual_is_read_message_by_message(old, new):
     text = json.dumps(USUAL, separators=(",", ":"))
     assert old in text
     data = text.replace(old, new, 1).encode()
-    assert not outcome(data, at_once=True)[1]
+    assert not outcome(data, *WAYS)[1]
     assert_same(data)

@@ -16,6 +16,8 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from adp_schema import jsontext
+
 Values = dict[str, list[Any]]
 """Key -> its value in each message, None where there is none. Keys that none has are left out."""
 
@@ -46,6 +48,12 @@ class UsualMessage(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     tool_calls: list[UsualCall] | UnsetType | None = UNSET
 
 
+class _PlainRecord(msgspec.Struct, gc=False):
+    """Of a record the messages alone."""
+
+    messages: list[UsualMessage]
+
+
 @dataclass(slots=True)
 class UsualForm:
     """What messages of one form have in common.
@@ -73,8 +81,12 @@ decode_messages = msgspec.json.Decoder(list[UsualMessage]).decode
 decode_objects = msgspec.json.Decoder(list[dict[str, Raw]]).decode
 _items = msgspec.json.Decoder(list[Raw]).decode
 _encode = msgspec.json.Encoder().encode
+_decode_record = msgspec.json.Decoder(_PlainRecord).decode
 _GETTERS = {name: attrgetter(name) for name in UsualMessage.__struct_fields__}
 _LOOKED_AT = 3
+_BEFORE = b'"messages":'
+_IN_PLACE = Raw(b'"\\u0000\\u0000"')
+"""Stands for the messages; a text that no record has."""
 
 
 def columns_of(messages: list[UsualMessage]) -> tuple[Values, dict[str, list[type]]]:
@@ -97,6 +109,39 @@ def is_plainly_written(messages: list[UsualMessage], raw: Raw) -> bool:
     """Whether the values, written again without white space, are the characters of the source."""
     head = _encode(messages[:_LOOKED_AT])[:-1]
     return bytes(memoryview(raw)[: len(head)]) == head and Raw(_encode(messages)) == raw
+
+
+def plain_record(data: bytes) -> tuple[bytes, dict[str, Raw], list[UsualMessage]] | None:
+    """A record whose messages are plainly written, taken apart in one pass.
+
+    When a text in place of the messages is the value of that key in what is left, they are its
+    value in the record.
+
+    Args:
+        data: the record.
+
+    Returns:
+        The record with `_IN_PLACE` for its messages, its keys with their JSON texts, and the
+        messages; None when it is to be read in another way.
+
+    Raises:
+        msgspec.DecodeError: the same.
+        RecursionError: the same.
+    """
+    start = data.find(_BEFORE) + len(_BEFORE)
+    if start < len(_BEFORE) or data[start : start + 1] != b"[":
+        return None
+    messages = _decode_record(data).messages
+    if not data.startswith(_encode(messages[:_LOOKED_AT])[:-1], start):
+        return None
+    text = _encode(messages)
+    if not data.startswith(text, start):
+        return None
+    rest = b"".join((data[:start], _IN_PLACE, data[start + len(text) :]))
+    fields = jsontext.decode_object(rest)
+    if fields.get("messages") != _IN_PLACE or rest.count(_IN_PLACE) > 1:
+        return None
+    return rest, fields, messages
 
 
 # ---- other orders --------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from msgspec import Raw
 from adp.converters.openai_chat import keys as k
 from adp.converters.openai_chat.content import content_columns
 from adp.converters.openai_chat.message_extra import MessageKeys, pack_message
-from adp.converters.openai_chat.usual import usual_rows
+from adp.converters.openai_chat.usual import plain_rows, usual_rows
 from adp.converters.reading import (
     BRACE,
     NUMBER,
@@ -21,6 +21,7 @@ from adp.converters.reading import (
     list_items,
     object_fields,
     record_fields,
+    report_lost,
     report_marks,
     take_first_text,
     take_text,
@@ -44,7 +45,12 @@ def read_record(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
     Raises:
         RecordError: there are no messages, or one of them is wrong.
     """
-    fields = record_fields(record, losses)
+    plain, rows = plain_rows(record, builder), None
+    if plain is not None and (rows := plain[2]) is not None:
+        fields = plain[1]
+        report_lost(plain[0], fields, "$", losses)
+    else:
+        fields = record_fields(record, losses)
     names = list(fields)
     form: dict[str, Any] = {}
     columns: Columns = {}
@@ -53,7 +59,8 @@ def read_record(record: RawRecord, builder: RowBuilder, losses: Losses) -> None:
         raise RecordError("there are no messages", "$.messages")
     place = ("$.messages", "messages")
     messages: list[Raw] = []
-    rows = usual_rows(raw, record, builder)
+    if plain is None:
+        rows = usual_rows(raw, record, builder)
     if rows is None:
         messages, _ = list_items(raw, place, form, "messages", builder, losses)
     take_tools(fields, columns, form)

@@ -18,6 +18,7 @@ from adp.converters.openai_chat import keys as k
 from adp.converters.openai_chat.characters import (
     UsualCall,
     UsualForm,
+    UsualMessage,
     Values,
     are_calls_written,
     columns_of,
@@ -25,6 +26,7 @@ from adp.converters.openai_chat.characters import (
     decode_objects,
     is_plainly_written,
     layout_of,
+    plain_record,
 )
 from adp.converters.openai_chat.content import read_part
 from adp.converters.openai_chat.message_extra import pack_message
@@ -142,6 +144,40 @@ def usual_rows(raw: Raw, record: RawRecord, builder: RowBuilder) -> MessageRows 
         return None
 
 
+def plain_rows(
+    record: RawRecord, builder: RowBuilder
+) -> tuple[bytes, dict[str, Raw], MessageRows | None] | None:
+    """The rows of the messages of a row that are plainly written, read in one pass with its keys.
+
+    Args:
+        record: the row.
+        builder: takes media.
+
+    Returns:
+        The row with a text in place of its messages, its keys, and the rows of its messages,
+        None when one is not usual; None when it is to be read in another way.
+    """
+    if record.marked or b"\xf4" in record.data:
+        return None
+    try:
+        parts = plain_record(record.data)
+        return parts and (parts[0], parts[1], _plain_rows(parts[2], builder))
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        return None
+
+
+def _plain_rows(messages: list[UsualMessage], builder: RowBuilder) -> MessageRows | None:
+    """The rows of plainly written messages; None when one of them is not usual.
+
+    Raises:
+        UnicodeError: the same.
+    """
+    values, types = columns_of(messages)
+    signs = zip(values.get("role", ()), *types.values(), strict=False)
+    forms = [form for form in map(_plain_forms(tuple(types)).__getitem__, signs) if form]
+    return _made(values, forms, builder) if len(forms) == len(messages) else None
+
+
 def _rows(raw: Raw, builder: RowBuilder) -> MessageRows | None:
     """The rows of some messages; None when one of them is not usual.
 
@@ -149,25 +185,26 @@ def _rows(raw: Raw, builder: RowBuilder) -> MessageRows | None:
         msgspec.DecodeError: one of them is not usual either.
     """
     messages = decode_messages(raw)
-    values, types = columns_of(messages)
     if is_plainly_written(messages, raw):
-        signs = zip(values.get("role", ()), *types.values(), strict=False)
-        forms = [form for form in map(_plain_forms(tuple(types)).__getitem__, signs) if form]
-        if not forms or len(forms) < len(messages):
-            return None
-    else:
-        objects = decode_objects(raw)
-        further = tuple(values)[1:]
-        kinds = [types[name] for name in further]
-        keyed = zip(map(tuple, objects), values.get("role", ()), *kinds, strict=False)
-        forms = [form for form in map(_forms(further).__getitem__, keyed) if form]
-        if not forms or len(forms) < len(messages):
-            return None
-        layout = layout_of(raw, objects, forms)
-        if layout is None or not are_calls_written(values, objects, layout):
-            return None
+        return _plain_rows(messages, builder)
+    values, types = columns_of(messages)
+    objects = decode_objects(raw)
+    further = tuple(values)[1:]
+    kinds = [types[name] for name in further]
+    keyed = zip(map(tuple, objects), values.get("role", ()), *kinds, strict=False)
+    forms = [form for form in map(_forms(further).__getitem__, keyed) if form]
+    if len(forms) < len(messages):
+        return None
+    layout = layout_of(raw, objects, forms)
+    if layout is None or not are_calls_written(values, objects, layout):
+        return None
+    return _made(values, forms, builder)
+
+
+def _made(values: Values, forms: list[UsualForm], builder: RowBuilder) -> MessageRows | None:
+    """The rows of messages with these values and forms; None when a call is not usual."""
     rows = MessageRows({})
-    if "tool_calls" in values and not _add_calls(rows, values, forms):
+    if not forms or ("tool_calls" in values and not _add_calls(rows, values, forms)):
         return None
     _add_columns(rows, values, forms, builder)
     return rows
