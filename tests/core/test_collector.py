@@ -10,17 +10,21 @@ import pytest
 _CODE = """
 import atexit, gc, sys
 atexit.register(lambda: print(gc.get_freeze_count() > 0))  # handlers run in reverse order
-from adp.core.collector import collect_seldom
+from adp.core.collector import collect_seldom, leave_what_is_imported
 collect_seldom()
 {more}
 """
+
+_QUERY = "import duckdb; duckdb.connect().sql('SELECT 1').fetchall()"
 
 
 @pytest.mark.parametrize(
     ("more", "frozen"),
     [
         ("import pyarrow", "True"),
-        ("import duckdb; duckdb.connect().sql('SELECT 1').fetchall()", "False"),
+        (_QUERY, "False"),
+        (f"{_QUERY}; leave_what_is_imported()", "False"),
+        (f"import pyarrow; leave_what_is_imported(); {_QUERY}", "True"),
     ],
 )
 def test_nothing_is_collected_at_the_end_unless_duckdb_would_call_that_a_leak(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 
 from adp.cli.process import STOPPED, ignore_interrupts
-from adp.core.collector import collect_seldom
+from adp.core.collector import collect_seldom, leave_what_is_imported
 from adp.core.threads import let_idle_threads_sleep
 
 
@@ -17,7 +16,7 @@ def run() -> int:
     try:
         from adp.cli.main import main
 
-        gc.freeze()  # what is imported by now stays to the end
+        leave_what_is_imported()
         return main()
     except KeyboardInterrupt:
         ignore_interrupts()

@@ -16,10 +16,13 @@ def collect_seldom() -> None:
     small command takes, and as the process ends, another fifth.
     """
     gc.set_threshold(_OBJECTS)
-    atexit.register(_leave_the_rest)
+    atexit.register(leave_what_is_imported)
 
 
-def _leave_the_rest() -> None:
-    # DuckDB takes what nobody collects for a leak, and prints that.
+def leave_what_is_imported() -> None:
+    """Let the collector look no more at what is there now.
+
+    Nothing happens once DuckDB is loaded: it takes what nobody collects for a leak, and says so.
+    """
     if "_duckdb" not in sys.modules:
         gc.freeze()

@@ -86,7 +86,7 @@ _GETTERS = {name: attrgetter(name) for name in UsualMessage.__struct_fields__}
 _LOOKED_AT = 3
 _BEFORE = b'"messages":'
 _IN_PLACE = Raw(b'"\\u0000\\u0000"')
-"""Stands for the messages; a text that no record has."""
+"""Stands for the messages of a record; one that holds it itself is read in another way."""
 
 
 def columns_of(messages: list[UsualMessage]) -> tuple[Values, dict[str, list[type]]]:
